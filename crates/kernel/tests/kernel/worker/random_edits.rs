@@ -417,7 +417,7 @@ fn versions(dice: &mut Dice) -> Vec<Vec<Source>> {
 /// What is wrong with the saves of a project, and how many were put in.
 async fn wrongs(seed: u64) -> (Vec<String>, usize) {
     let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let versions = versions(&mut Dice { state, is_inlining: seed % 2 == 0 });
+    let versions = versions(&mut Dice { state, is_inlining: seed.is_multiple_of(2) });
     let (folder, built) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let expected = reference(built.path(), &versions);
     let files: Vec<String> = ["Given"].iter().chain(&MODULES).map(|name| format!("{name}.fs")).collect();

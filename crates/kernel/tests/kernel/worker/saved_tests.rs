@@ -60,9 +60,11 @@ module Strangers =
     //strangers
 ";
 
-/// What is saved in the place of a comment, and the tests that run then and did not before, each with whether it passed; else the code of
-/// the reason why it is not put in.
-const SAVES: &[(&str, &str, Result<&[(&str, bool)], &str>)] = &[
+/// The tests that run then and did not before, each with whether it passed; else the code of the reason why nothing is put in.
+type Expected = Result<&'static [(&'static str, bool)], &'static str>;
+
+/// What is saved in the place of a comment, and what comes of it.
+const SAVES: &[(&str, &str, Expected)] = &[
     ("facts", "[<Fact>]\n    let fresh () = failwith \"red\"", Ok(&[("Mixed.Facts.fresh", false)])),
     (
         "facts",

@@ -254,6 +254,37 @@ async fn other_files_see_what_a_file_added(shop: &Shop, session: &mut Session) {
     assert_eq!(session.value(rounded).await, "2.0");
 }
 
+/// Also one that changes nothing that runs, or only takes something away.
+async fn every_save_is_told(shop: &Shop, session: &mut Session) {
+    // A save that changes nothing that runs is one all the same, and what names its line runs with the new one.
+    shop.save("Shop.fs", "module Basics =\n", "module Basics =\n    // said\n");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert_eq!(session.value("Basics.place ()").await, "(\"65\", \"Shop.fs\")", "{swap:?}");
+    shop.save("Early.fs", "let helper", "// said\n    let helper");
+    let said = shop.swap(session, &["Early.fs"]).await;
+    let again = shop.swap(session, &["Early.fs"]).await;
+    assert_eq!(
+        (said.is_nothing(), said.is_renewed, again.is_renewed),
+        (true, true, false),
+        "{said:?} {again:?}"
+    );
+    shop.restore("Early.fs");
+    shop.restore("Shop.fs");
+    assert!(shop.swap(session, &["Early.fs", "Shop.fs"]).await.is_applied());
+
+    // What is gone from its file is told once, and is there again when it is.
+    let seqs = "    let seqs (n: int) = seq { for i in 1 .. n -> i }\n";
+    shop.save("Shop.fs", seqs, "");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    let gone = ("Shop.Basics.seqs", Some(KeptVersion::Removed));
+    assert!(kept(&swap).contains(&gone) && swap.is_applied(), "{swap:?}");
+    let again = shop.swap(session, &["Shop.fs"]).await;
+    assert!(again.is_nothing(), "{again:?}");
+    shop.restore("Shop.fs");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
+}
+
 #[tokio::test]
 async fn a_swap_goes_on_while_code_runs_and_names_what_stays_old() {
     let shop = Shop::build();
@@ -305,34 +336,7 @@ seen"#;
     let swap = shop.swap(&session, &["Shop.fs"]).await;
     assert_eq!(session.value("Later.callsPlain 3").await, "15", "{swap:?}");
 
-    // A save that changes nothing that runs is one all the same, and what names its line runs with the new one.
-    shop.save("Shop.fs", "module Basics =\n", "module Basics =\n    // said\n");
-    let swap = shop.swap(&session, &["Shop.fs"]).await;
-    assert_eq!(session.value("Basics.place ()").await, "(\"65\", \"Shop.fs\")", "{swap:?}");
-    shop.save("Early.fs", "let helper", "// said\n    let helper");
-    let said = shop.swap(&session, &["Early.fs"]).await;
-    let again = shop.swap(&session, &["Early.fs"]).await;
-    assert_eq!(
-        (said.is_nothing(), said.is_renewed, again.is_renewed),
-        (true, true, false),
-        "{said:?} {again:?}"
-    );
-    shop.restore("Early.fs");
-    shop.restore("Shop.fs");
-    assert!(shop.swap(&session, &["Early.fs", "Shop.fs"]).await.is_applied());
-
-    // What is gone from its file is told once, and is there again when it is.
-    let seqs = "    let seqs (n: int) = seq { for i in 1 .. n -> i }\n";
-    shop.save("Shop.fs", seqs, "");
-    let swap = shop.swap(&session, &["Shop.fs"]).await;
-    let gone = ("Shop.Basics.seqs", Some(KeptVersion::Removed));
-    assert!(kept(&swap).contains(&gone) && swap.is_applied(), "{swap:?}");
-    let again = shop.swap(&session, &["Shop.fs"]).await;
-    assert!(again.is_nothing(), "{again:?}");
-    shop.restore("Shop.fs");
-    let swap = shop.swap(&session, &["Shop.fs"]).await;
-    assert!(swap.is_applied(), "{swap:?}");
-
+    every_save_is_told(&shop, &mut session).await;
     other_files_see_what_a_file_added(&shop, &mut session).await;
     callers_use_what_has_another_signature(&shop, &mut session).await;
     others_use_what_is_no_longer_private(&shop, &mut session).await;

@@ -74,7 +74,7 @@ impl Conversation {
     }
 
     /// What the debugger gets of a message of the editor's.
-    pub(super) fn to_debugger(&mut self, mut message: Value) -> Value {
+    pub(super) fn for_debugger(&mut self, mut message: Value) -> Value {
         let command = match (message["type"].as_str(), message["command"].as_str()) {
             (Some("request"), Some(command)) => command.to_owned(),
             _ => return message,
@@ -98,7 +98,7 @@ impl Conversation {
     }
 
     /// What the editor gets of a message of the debugger's.
-    pub(super) fn to_editor(&mut self, mut message: Value) -> Value {
+    pub(super) fn for_editor(&mut self, mut message: Value) -> Value {
         if message["type"] != "response" {
             return message;
         }
@@ -139,21 +139,21 @@ mod tests {
         let launch = request(2, "launch", json!({"program": "/bin/x", "justMyCode": false}));
         let attach = request(3, "attach", json!({"processId": "1"}));
         let attached = json!({"program": "/bin/x", "justMyCode": false, "processId": 7});
-        assert_eq!(conversation.to_debugger(launch), request(2, "attach", attached));
-        assert_eq!(conversation.to_debugger(attach), request(3, "attach", json!({"processId": 7})));
+        assert_eq!(conversation.for_debugger(launch), request(2, "attach", attached));
+        assert_eq!(conversation.for_debugger(attach), request(3, "attach", json!({"processId": 7})));
         let without = json!({"seq": 4, "type": "request", "command": "attach"});
-        assert_eq!(conversation.to_debugger(without), request(4, "attach", json!({"processId": 7})));
+        assert_eq!(conversation.for_debugger(without), request(4, "attach", json!({"processId": 7})));
     }
 
     #[test]
     fn a_response_has_the_name_that_the_editor_gave() {
         let mut conversation = Conversation::about(7);
-        conversation.to_debugger(request(2, "launch", json!({})));
-        conversation.to_debugger(request(3, "terminate", json!({})));
+        conversation.for_debugger(request(2, "launch", json!({})));
+        conversation.for_debugger(request(3, "terminate", json!({})));
         let of = |request: u64, command: &str| json!({"type": "response", "request_seq": request, "command": command});
-        assert_eq!(conversation.to_editor(of(2, "attach")), of(2, "launch"));
-        assert_eq!(conversation.to_editor(of(3, "disconnect")), of(3, "terminate"));
-        assert_eq!(conversation.to_editor(of(2, "threads")), of(2, "threads"));
+        assert_eq!(conversation.for_editor(of(2, "attach")), of(2, "launch"));
+        assert_eq!(conversation.for_editor(of(3, "disconnect")), of(3, "terminate"));
+        assert_eq!(conversation.for_editor(of(2, "threads")), of(2, "threads"));
     }
 
     #[test]
@@ -162,13 +162,13 @@ mod tests {
         let asked = json!({"terminateDebuggee": true, "restart": false});
         let stays = || json!({"terminateDebuggee": false});
         for command in ["disconnect", "terminate"] {
-            let passed = conversation.to_debugger(request(5, command, asked.clone()));
+            let passed = conversation.for_debugger(request(5, command, asked.clone()));
             assert_eq!(passed, request(5, "disconnect", stays()));
         }
         let able = json!({"type": "response", "request_seq": 1, "command": "initialize",
             "body": {"supportsTerminateRequest": true, "supportsConfigurationDoneRequest": true}});
         assert_eq!(
-            conversation.to_editor(able)["body"],
+            conversation.for_editor(able)["body"],
             json!({"supportsTerminateRequest": false, "supportTerminateDebuggee": false, "supportsConfigurationDoneRequest": true})
         );
     }
@@ -182,8 +182,8 @@ mod tests {
             json!(1),
         ];
         for other in others {
-            assert_eq!(conversation.to_debugger(other.clone()), other);
-            assert_eq!(conversation.to_editor(other.clone()), other);
+            assert_eq!(conversation.for_debugger(other.clone()), other);
+            assert_eq!(conversation.for_editor(other.clone()), other);
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> 
         tokio::select! {
             request = requests.next(), if debugger.is_some() => {
                 let is_passed = match (next(request), debugger.as_mut()) {
-                    (Some(message), Some(out)) => out.send(conversation.to_debugger(message)).await.is_ok(),
+                    (Some(message), Some(out)) => out.send(conversation.for_debugger(message)).await.is_ok(),
                     _ => false,
                 };
                 if !is_passed {
@@ -52,7 +52,7 @@ pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> 
             }
             answer = answers.next() => {
                 let Some(message) = next(answer) else { break };
-                if editor.send(conversation.to_editor(message)).await.is_err() {
+                if editor.send(conversation.for_editor(message)).await.is_err() {
                     break;
                 }
             }
@@ -61,13 +61,13 @@ pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> 
     // An editor that has gone without a word must not leave the worker standing.
     if let Some(mut out) = debugger.take() {
         let parting = json!({"seq": PARTING_SEQ, "type": "request", "command": "disconnect"});
-        out.send(conversation.to_debugger(parting)).await.ok();
+        out.send(conversation.for_debugger(parting)).await.ok();
     }
     let ended = timeout(PARTING, async {
         // Answers to what the editor asked before it closed its side.
         while let Some(message) = next(answers.next().await) {
             if message["request_seq"] != PARTING_SEQ {
-                editor.send(conversation.to_editor(message)).await.ok();
+                editor.send(conversation.for_editor(message)).await.ok();
             }
         }
         child.wait().await
