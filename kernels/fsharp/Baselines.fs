@@ -91,11 +91,12 @@ type Baseline(path: string, sources: (string * string) list) =
                 |> Array.filter (fun property -> property.CanWrite && Replaced.canChangeInPlace property.PropertyType)
              assembly.Value.GetTypes() |> Seq.collect values |> Seq.map (fun property -> property.Name) |> Set.ofSeq)
 
-    /// Whether it can change; if not, why.
-    member _.Obstacle : string option =
-        if Diagnostics.Debugger.IsAttached then Some "a debugger is attached" // The runtime refuses it then.
-        elif not isSupported.Value then Some "the runtime of this worker changes no loaded code"
-        elif not (isUnoptimized assembly.Value) then Some(Path.GetFileName path + " was built with optimization")
+    /// Whether it can change; if not, why, as a stable word and for people.
+    member _.Obstacle : (string * string) option =
+        let never = "not_modifiable"
+        if Diagnostics.Debugger.IsAttached then Some("debugger_attached", "a debugger is attached") // The runtime refuses it then.
+        elif not isSupported.Value then Some(never, "the runtime of this worker changes no loaded code")
+        elif not (isUnoptimized assembly.Value) then Some(never, Path.GetFileName path + " was built with optimization")
         else None
 
     /// Writes a difference that nobody applies, which has the first one written sooner.

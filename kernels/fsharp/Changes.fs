@@ -230,7 +230,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             let other = elsewhere |> List.tryPick (fun (other, one) -> if one = found then Some other else None)
             refusal (defaultArg other path) reason.Code reason.Name reason.Line (if other.IsSome then reason.Words + " (" + Path.GetFileName path + ")" else reason.Words)
         let remade, held = heldIn versions version
-        let notModifiable = [ for reason in Option.toList source.Baseline.Obstacle -> refusal path "not_modifiable" source.Baseline.Name 1 reason ]
+        let notModifiable = [ for code, reason in Option.toList source.Baseline.Obstacle -> refusal path code source.Baseline.Name 1 reason ]
         let tooMany =
             if List.length mentioning <= mostElsewhere then []
             else [ refusal path "name" (Path.GetFileName path) 1 (string (List.length mentioning) + " functions of it mention a name that another file has new or no more") ]

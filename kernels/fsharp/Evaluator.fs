@@ -211,7 +211,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
 
     /// Runs a submission where an interrupt reaches it.
     let runInterruptibly (job: string option) (file: string option) (submission: Submission) =
-        turns.Next()
+        turns.Next(submission.Text.Contains "#load")
         let run () = Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
         try
             thread.Run(fun () -> interruption.Run run)

@@ -244,6 +244,7 @@ type Isolated(session: Session) =
             try
                 checkFrom steps session state text
             with :? MissingMemberException | :? TypeLoadException ->
+                // A service that offers no other state than the session's own, for which another is put there.
                 let ofSession = steps.State
                 steps.State <- state
                 try

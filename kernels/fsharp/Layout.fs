@@ -21,7 +21,7 @@ let private words (text: string) : StringBuilder =
     let mutable isApart = true // whether the next cannot be joined to what was found
     while index < text.Length do
         let next = min text.Length (Splitter.afterToken text index)
-        let isComment = String.CompareOrdinal(text, index, "//", 0, 2) = 0 || (next > index + 3 && String.CompareOrdinal(text, index, "(*", 0, 2) = 0)
+        let isComment = (next > index + 1 && String.CompareOrdinal(text, index, "//", 0, 2) = 0) || (next > index + 3 && String.CompareOrdinal(text, index, "(*", 0, 2) = 0)
         if isComment || Char.IsWhiteSpace text.[index] then isApart <- true
         else
             if isApart || not (isJoined text.[index - 1] text.[index]) then found.Append ' ' |> ignore

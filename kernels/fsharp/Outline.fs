@@ -419,6 +419,9 @@ type private Reader(lines: string[], inString: Set<int>) =
         let rec uses (isArgument: bool) (part: Placed) =
             match part.Union, part.Case with
             | "SynType", _ -> []
+            // `_.name` is of another object, and `?name = value` an argument.
+            | "SynExpr", "DotLambda" -> below part |> Seq.collect isOther |> List.ofSeq
+            | "SynExpr", "LongIdent" when (match flags part with isOptional :: _ -> isOptional | [] -> false) -> below part |> Seq.collect isOther |> List.ofSeq
             | "SynExpr", "Ident" -> first false part
             | "SynExpr", ("LongIdent" | "LongIdentSet" | "NamedIndexedPropertySet") ->
                 let isSet (name: Placed) = part.Case = "LongIdentSet" && List.length (words name) = 1
@@ -556,12 +559,18 @@ type private Reader(lines: string[], inString: Set<int>) =
                     let text = textOf part.Place
                     let mentioned = wordsIn (Layout.code text)
                     let self = match self with Some "__" | None -> "_" | Some name -> name
+                    let isPattern (one: Placed) = one.Union = "SynPat" || one.Union = "SynSimplePat"
+                    let binds (name: string) (part: Placed) = below part |> Seq.filter isPattern |> Seq.collect below |> Seq.exists (fun one -> one.Word = Some name)
+                    // What stands for the object may stand for another within.
+                    let isRebound = nodes "SynExpr" binding @ arguments |> List.exists (binds self)
                     let isReadable (name, _, isSet) = (if isSet then sees.Mutable else sees.State).Contains name
                     let state, hidden =
                         match usesOf (sees.Hidden - argumentsOf pattern) binding with
                         | Error name -> [], Some name
-                        | Ok uses when isInstance && List.forall isReadable uses -> uses, None
-                        | Ok uses -> [], uses |> List.tryFind (fun one -> not isInstance || not (isReadable one)) |> Option.map (fun (name, _, _) -> name)
+                        | Ok uses ->
+                            match uses |> List.tryFind (fun one -> not isInstance || isRebound || not (isReadable one)) with
+                            | None -> uses, None
+                            | Some (name, _, _) -> [], Some name
                     let self = if self = "_" && not (List.isEmpty state) then "objectOfSwap" else self
                     let ofObject = [ for _, place, _ in state -> inserted place.Line place.Column (self + ".") ]
                     { Scope = scope
@@ -611,7 +620,8 @@ type private Reader(lines: string[], inString: Set<int>) =
             |> List.distinct
         let parts = part.Parts @ (nodes "SynTypeDefnRepr" part |> List.collect (fun one -> one.Parts))
         let definitions = parts |> List.filter (fun one -> one.Union = "SynMemberDefn")
-        let namesIn (patterns: seq<Placed>) = patterns |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
+        let placesIn (patterns: seq<Placed>) = patterns |> Seq.choose nameIn |> Seq.map (fun (name, place, _) -> name, place) |> Seq.distinct
+        let namesIn (patterns: seq<Placed>) = placesIn patterns |> Seq.map fst |> Set.ofSeq
         let ofConstructor = definitions |> List.filter (fun one -> one.Case = "ImplicitCtor") |> Seq.collect below |> Seq.filter (fun inner -> inner.Union = "SynPat")
         let isStatic (bindings: Placed) = match flags bindings with isStatic :: _ -> isStatic | [] -> false
         let ofLets (lets: Placed list) =
@@ -627,10 +637,13 @@ type private Reader(lines: string[], inString: Set<int>) =
             | None -> false
         let values = lets |> List.filter (isStatic >> not) |> List.collect (nodes "SynBinding") |> List.filter isValue
         let namesOf (bindings: Placed list) = bindings |> Seq.choose patternOf |> namesIn
+        let bound = Seq.append ofConstructor (ofLets lets) |> placesIn |> Seq.countBy fst |> List.ofSeq
+        // Of what bears one name the object keeps each under a name of its own.
+        let once = Set.ofList [ for name, count in bound do if count = 1 then name ]
         let sees =
-            { Hidden = Seq.append ofConstructor (ofLets lets) |> namesIn
-              State = namesIn ofConstructor + namesOf values
-              Mutable = values |> List.filter isMutable |> namesOf }
+            { Hidden = Set.ofList (List.map fst bound)
+              State = Set.intersect once (namesIn ofConstructor + namesOf values)
+              Mutable = Set.intersect once (values |> List.filter isMutable |> namesOf) }
         let ofInterfaces = definitions |> List.filter (fun one -> one.Case = "Interface") |> List.collect (nodes "SynMemberDefn")
         let members =
             (definitions |> List.map (fun one -> false, one)) @ (ofInterfaces |> List.map (fun one -> true, one)) |> List.choose (fun (isOfInterface, one) ->

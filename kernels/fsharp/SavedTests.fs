@@ -17,11 +17,25 @@ let private aroundTests = Set.ofList [ "SetUpAttribute"; "TearDownAttribute"; "O
 /// Attributes that the compiler gives a module.
 let private ofModule = Set.ofList [ "CompilationMappingAttribute"; "AutoOpenAttribute"; "RequireQualifiedAccessAttribute"; "CompilationRepresentationAttribute" ]
 
+/// Attributes of an assembly that say how many of its tests run at once, which is one here.
+let private ofOrder = Set.ofList [ "CollectionBehaviorAttribute"; "ParallelizableAttribute"; "LevelOfParallelismAttribute"; "NonParallelizableAttribute" ]
+
+/// Whether an attribute of an assembly is nothing to a single test. Builds of xUnit 3 register what reports on them.
+let private isOfRuns (attribute: Type) = ofOrder.Contains attribute.Name || attribute.Name.StartsWith("Register", StringComparison.Ordinal)
+
 let private attributesOf (found: MemberInfo) : Type list = [ for one in found.GetCustomAttributesData() -> one.AttributeType ]
 
 let private isOfFramework (attribute: Type) =
     let space = if isNull attribute.Namespace then "" else attribute.Namespace
     frameworks |> List.exists (fun one -> space = one || space.StartsWith(one + ".", StringComparison.Ordinal))
+
+/// What an assembly has for all of its tests, which those that were compiled beside it are without.
+let private aroundAll (assembly: Assembly) : Type option =
+    let ofAssembly = [ for one in assembly.GetCustomAttributesData() -> one.AttributeType ]
+    let isSetUp (kind: Type) = attributesOf kind |> List.tryFind (fun one -> one.Name = "SetUpFixtureAttribute")
+    ofAssembly
+    |> List.tryFind (fun one -> isOfFramework one && not (isOfRuns one))
+    |> Option.orElseWith (fun () -> assembly.GetTypes() |> Array.tryPick isSetUp)
 
 /// Why a test that the build has not, or has otherwise, would not run as it will when it is built; None where it is no test. `compiled` is the
 /// type that it was compiled in.
@@ -34,11 +48,12 @@ let obstacle (assembly: Assembly) (item: Item) (compiled: Type option) : string 
         let isOwn (name: string) = item.Attributes |> List.exists (fun (one, _) -> one + "Attribute" = name)
         let stranger = attributesOf own |> List.tryFind (fun one -> isOwn one.Name && not (isOfFramework one))
         let ofOwner = attributesOf owner |> List.tryFind (fun one -> not (ofModule.Contains one.Name))
+        let ofAll = aroundAll assembly
         let around = owner.GetMethods methods |> Seq.collect attributesOf |> Seq.tryFind (fun one -> aroundTests.Contains one.Name)
-        (match stranger, ofOwner, around with
+        (match stranger, ofOwner, around |> Option.orElse ofAll with
          | Some one, _, _ -> Some("it is new, and whoever looks for `" + one.Name + "` does not find it in what was built")
          | _, Some one, _ -> Some("it is new, and its module has the attribute `" + one.Name + "`, which may concern its tests")
-         | _, _, Some one -> Some("it is new, and its module has something that runs around its tests (`" + one.Name + "`)")
+         | _, _, Some one -> Some("it is new, and something runs around the tests of its module or assembly (`" + one.Name + "`)")
          | None, None, None -> None)
     | _ -> Some "it is new, and what it stands in is not found in what was built"
 

@@ -66,10 +66,12 @@ let private afterComment (code: string) index =
 let rec private afterName (code: string) index =
     if index < code.Length && isNamePart code.[index] then afterName code (index + 1) else index
 
-/// The index after the token at `index`, a token being whatever must be passed as one.
+let private isOperatorPart (c: char) = "!$%&*+-./<=>?@^|~:".IndexOf c >= 0
+
+/// The index after the token at `index`, a token being whatever must be passed as one. Slashes within an operator begin no comment.
 let afterToken (code: string) index =
     match code.[index] with
-    | '/' when startsWith code index "//" -> after code "\n" index
+    | '/' when startsWith code index "//" && not (index > 0 && isOperatorPart code.[index - 1]) -> after code "\n" index
     | '(' when startsWith code index "(*)" -> index + 3
     | '(' when startsWith code index "(*" -> afterComment code (index + 2)
     | '`' when startsWith code index "``" -> after code "``" (index + 2)

@@ -158,7 +158,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let keptOf (source: Source) (item: Item) : string option =
         let before = source.Before.Items |> List.tryFind (fun one -> one.Key = item.Key)
         let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
-        if item.IsInline && before.IsSome then Some "inline"
+        if before |> Option.exists (fun old -> old.IsInline || item.IsInline) then Some "inline"
         elif sources.IsResigned(source, item) then Some "signature"
         elif item.Kind = Value && before.IsSome then Some "value"
         elif item.Attributes |> List.exists (fun (name, _) -> name = "EntryPoint") then Some "run"

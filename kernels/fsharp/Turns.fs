@@ -20,6 +20,7 @@ let isSubmission (assembly: string) = assembly.StartsWith("FSI-ASSEMBLY", String
 type Turns() as this =
     let gate = obj ()
     let mutable compiling: Stopwatch option = None // of a submission that was not told to run
+    let mutable isOfScripts = false // whether scripts are compiled before it, each of which would tell that it runs
     let mutable evaluating = false
     let mutable checking = false
     let mutable isTold = false // whether it was seen of any submission that it runs
@@ -34,15 +35,16 @@ type Turns() as this =
         while left () > TimeSpan.Zero do
             Monitor.Wait(gate, left () + TimeSpan.FromMilliseconds 1.) |> ignore
 
-    let beginCompiling () =
+    let beginCompiling loadsScripts =
         while checking do
             Monitor.Wait gate |> ignore
+        isOfScripts <- loadsScripts
         compiling <- Some(Stopwatch.StartNew())
 
     /// A submission was compiled. While a check is under way that is one of the check's own.
     member private _.Compiled() =
         lock gate (fun () ->
-            if compiling.IsSome && not checking then
+            if compiling.IsSome && not (checking || isOfScripts) then
                 isTold <- true
                 compiling <- None
                 Monitor.PulseAll gate)
@@ -50,7 +52,7 @@ type Turns() as this =
     /// Runs an evaluation, once no check is under way.
     member _.Evaluate(work: unit -> 'T) : 'T =
         lock gate (fun () ->
-            beginCompiling ()
+            beginCompiling false
             evaluating <- true)
         try
             work ()
@@ -61,7 +63,7 @@ type Turns() as this =
                 Monitor.PulseAll gate)
 
     /// The evaluation goes on with another submission, once no check is under way.
-    member _.Next() = lock gate (fun () -> if evaluating then beginCompiling ())
+    member _.Next(loadsScripts: bool) = lock gate (fun () -> if evaluating then beginCompiling loadsScripts)
 
     /// Runs a check, once no evaluation is compiling, and tells it whether one is under way; if not, none begins before the check has
     /// ended. Only one thread may call this.

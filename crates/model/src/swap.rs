@@ -24,7 +24,7 @@ pub struct Swap {
     /// Why nothing was swapped; empty where everything was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub obstacles: Vec<SwapObstacle>,
-    /// Whether a file has other bytes than it had when it was last read, or built. An event says so of itself.
+    /// Whether a file has other bytes than it had when it was last read, or built. It is left out of events, which are recorded for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_renewed: bool,
 }

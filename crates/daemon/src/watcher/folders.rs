@@ -1,5 +1,5 @@
 //! The folders that are watched. One that is gone is waited for: its parent, or who stands for that, tells when it comes back. Of one that a
-//! process works in the system does not tell that it is gone, so it is looked at after something in it was removed.
+//! process works in the system does not tell that it is gone, so for some seconds after something was removed the folders are looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mainstay_engine::Engine;
-use mainstay_model::{SessionId, Swap, SwapObstacle, WrittenFile};
+use mainstay_model::{SessionId, Swap, WrittenFile};
 use tokio::task::JoinSet;
 
 use super::files::DueWork;
@@ -81,20 +81,16 @@ pub(super) struct EndedSwap {
     pub(super) to_build: Option<String>,
 }
 
-/// Why a worker changes nothing while a debugger is attached, in its words.
-const DEBUGGED: &str = "a debugger is attached";
-
 /// A source that is no code yet keeps a build from succeeding too, and a new worker would be lost to the debugger that is attached.
 fn is_buildable(swap: &Swap) -> bool {
-    let stays = |obstacle: &SwapObstacle| match obstacle.code.as_str() {
-        "syntax_error" | "not_compiled" => true,
-        code => code == "not_modifiable" && obstacle.reason == DEBUGGED,
-    };
-    !swap.is_applied() && !swap.obstacles.iter().any(stays)
+    let stays = |code: &str| matches!(code, "syntax_error" | "not_compiled" | "debugger_attached");
+    !swap.is_applied() && !swap.obstacles.iter().any(|obstacle| stays(&obstacle.code))
 }
 
 #[cfg(test)]
 mod tests {
+    use mainstay_model::SwapObstacle;
+
     use super::*;
 
     #[test]
@@ -116,16 +112,9 @@ mod tests {
             obstacles: codes.iter().map(|code| obstacle(code)).collect(),
             ..Swap::default()
         };
-        let buildable =
-            [of(&[]), of(&["shape"]), of(&["shape", "syntax_error"])].each_ref().map(is_buildable);
-        assert_eq!(buildable, [false, true, false]);
-        let why = |reason: &str| Swap {
-            obstacles: vec![SwapObstacle { reason: reason.to_owned(), ..obstacle("not_modifiable") }],
-            ..Swap::default()
-        };
-        assert_eq!(
-            [why(DEBUGGED), why("Shop.dll was built with optimization")].each_ref().map(is_buildable),
-            [false, true]
-        );
+        let buildable = [of(&[]), of(&["shape"]), of(&["shape", "syntax_error"]), of(&["debugger_attached"])]
+            .each_ref()
+            .map(is_buildable);
+        assert_eq!(buildable, [false, true, false, false]);
     }
 }

@@ -228,6 +228,7 @@ type Account(owner: string, start: int) =
 
     member _.Last = history.[history.Count - 1]
     member _.Local(owner: string) = owner
+    member this.Others(all: Account list) = List.length all
     member _.Named() = String.Join(separator = "-", value = [| owner |])
     member _.Reader = fun () -> balance
     member _.Place = place.Count
@@ -244,3 +245,17 @@ module Generics =
     let none<'a> : 'a list = []
     let nothing = []
     let counts () = List.length none<int> + List.length<int> nothing
+
+module Slashes =
+    let (<//>) (a: string) (b: string) = a + "/" + b
+    let root = "a" <//> "b"
+
+type Shadowing(label: string, count: int, size: int) =
+    let label (text: string) : string = label + text
+    let doubled () = count * 2
+    let count = 10
+    member _.size = size
+    member _.Labelled = label "x"
+    member _.Doubled = doubled ()
+    member _.Count = count
+    member _.Sizes(all: Shadowing list) = List.map (fun (one: Shadowing) -> one.size) all

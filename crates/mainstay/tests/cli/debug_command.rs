@@ -224,7 +224,7 @@ fn nothing_is_swapped_or_built_while_a_debugger_is_attached() {
     let obstacle = &swap["body"]["obstacles"][0];
     assert_eq!(
         (&obstacle["code"], &obstacle["reason"]),
-        (&json!("not_modifiable"), &json!("a debugger is attached")),
+        (&json!("debugger_attached"), &json!("a debugger is attached")),
         "{swap}"
     );
     assert_eq!((world.eval("Shop.Cart.price 2")["value"].clone(), world.worker_pid()), ("20".into(), pid));

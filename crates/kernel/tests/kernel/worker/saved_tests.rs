@@ -4,7 +4,7 @@
 use std::fs;
 
 use mainstay_kernel::{Project, ShadowCopy, StartupContext};
-use mainstay_model::{LoadedProject, TestOutcome, TestSelection};
+use mainstay_model::{LoadedProject, Swap, TestOutcome, TestSelection};
 
 use super::swapping::{build, codes};
 use super::*;
@@ -52,6 +52,7 @@ module Around =
 module Own =
     type TestAttribute() =
         inherit System.Attribute()
+    //own
 
 module Strangers =
     open Own
@@ -82,12 +83,12 @@ const SAVES: &[(&str, &str, Expected)] = &[
     ("strangers", "[<Test>]\n    let fresh () = ()", Err("attribute")),
 ];
 
-#[tokio::test]
-async fn tests_run_once_they_are_saved_by_the_engines_of_their_frameworks() {
+/// A session of the project with this source, and its folder.
+async fn session_of(text: &str) -> (TempDir, Session) {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("Mixed.fs");
     fs::write(folder.path().join("Mixed.fsproj"), PROJECT).unwrap();
-    fs::write(&source, SOURCE).unwrap();
+    fs::write(&source, text).unwrap();
     build(folder.path());
     let copy = |name: &str| {
         let path = folder.path().join(format!("bin/Debug/net10.0/{name}.dll"));
@@ -103,16 +104,26 @@ async fn tests_run_once_they_are_saved_by_the_engines_of_their_frameworks() {
     let project =
         Project { known, own: vec![copy("Mixed")], others: others.map(copy).into(), ..Project::default() };
     let beginning = StartupContext { project: Some(project), ..StartupContext::in_folder(folder.path()) };
-    let mut session = Session::begin(beginning, Vec::new()).await;
+    let session = Session::begin(beginning, Vec::new()).await;
+    (folder, session)
+}
 
+async fn swapped(session: &Session, folder: &TempDir, text: &str) -> Swap {
+    let source = folder.path().join("Mixed.fs");
+    fs::write(&source, text).unwrap();
+    let files = vec![source.display().to_string()];
+    soon(session.worker.runner.kernel().unwrap().swap(files)).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn tests_run_once_they_are_saved_by_the_engines_of_their_frameworks() {
+    let (folder, mut session) = session_of(SOURCE).await;
     let built = session.test(&TestSelection::default()).await.run;
     let there: Vec<_> = built.tests.iter().map(|test| test.name.clone()).collect();
     assert_eq!(there.len(), 4, "{built:?}");
     let mut wrong = Vec::new();
     for (place, text, expected) in SAVES {
-        fs::write(&source, SOURCE.replace(&format!("//{place}"), text)).unwrap();
-        let files = vec![source.display().to_string()];
-        let swap = soon(session.worker.runner.kernel().unwrap().swap(files.clone())).await.unwrap().unwrap();
+        let swap = swapped(&session, &folder, &SOURCE.replace(&format!("//{place}"), text)).await;
         let run = session.test(&TestSelection::default()).await.run;
         let mut news: Vec<_> = run
             .tests
@@ -128,9 +139,25 @@ async fn tests_run_once_they_are_saved_by_the_engines_of_their_frameworks() {
         if !is_right || run.tests.len() != there.len() + news.len() {
             wrong.push(format!("{place}: {text}\n  {news:?} {swap:?} {:?}", run.notes));
         }
-        fs::write(&source, SOURCE).unwrap();
-        let back = soon(session.worker.runner.kernel().unwrap().swap(files)).await.unwrap().unwrap();
+        let back = swapped(&session, &folder, SOURCE).await;
         assert!(back.is_applied(), "{back:?}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn what_is_set_up_for_all_tests_of_an_assembly_leaves_new_ones_to_a_build() {
+    for (mark, text) in [
+        (
+            "//own",
+            "[<SetUpFixture>]\n    type Setup() =\n        [<OneTimeSetUp>]\n        member _.Begin() = ()",
+        ),
+        ("module Facts", "[<assembly: Category \"slow\">]\ndo ()\n\nmodule Facts"),
+    ] {
+        let source = SOURCE.replacen(mark, text, 1);
+        let (folder, session) = session_of(&source).await;
+        let saved = source.replace("//nu", "[<Test>]\n    let fresh () = ()");
+        let swap = swapped(&session, &folder, &saved).await;
+        assert_eq!(codes(&swap), ["attribute"], "{text}: {swap:?}");
+    }
 }
