@@ -574,7 +574,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
             | None when List.length assemblies = 1 -> Some((Conditionals.symbolsIn hello.Arguments).Add "COMPILED")
             | None -> None
         coverage <- None
-        swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbolsOf, assemblies, project.Sources))
+        swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbolsOf, assemblies, project.Sources, project.MostSwaps))
         affected <- swapping |> Option.map (fun swapping ->
             let affected = Affected.Affected assemblies
             let symbolsOfFile (path: string) =

@@ -111,6 +111,8 @@ type Project =
       Opened: string list
       /// Whether their modules are opened too, beside those that open themselves.
       OpensModules: bool
+      /// How often its code may be exchanged in one worker; None where that has no limit.
+      MostSwaps: int64 option
       /// The folder in which their code looks for its own files.
       Folder: string option
       /// The folder of the project's file.
@@ -338,6 +340,7 @@ let private decodeProject (element: JsonElement) : Project option =
                 |> Map.ofList
               Opened = texts "opened" project
               OpensModules = flag "opensModules" project
+              MostSwaps = tryInteger "mostSwaps" project
               Folder = tryText "folder" project
               Directory = tryText "directory" project }
     | _ -> None

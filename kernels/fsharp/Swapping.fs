@@ -29,13 +29,16 @@ let private hashed (text: string) : string * string =
 let private mostAttempts = 3
 
 /// What one session has put in; it sees nothing of what the session does later. `assemblies` are the paths of its project's own, `symbolsOf` gives
-/// what conditional compilation of one knows, where that is known, and `order` has their sources in the order of the build.
-type Swapping(session: Session, symbolsOf: string -> Set<string> option, assemblies: string list, order: string list) =
+/// what conditional compilation of one knows, where that is known, and `order` has their sources in the order of the build. `most` says how many
+/// saves may be compiled: each leaves memory behind that only a new worker gives back.
+type Swapping(session: Session, symbolsOf: string -> Set<string> option, assemblies: string list, order: string list, most: int64 option) =
     let isolated = try Some(Isolated.Isolated session) with _ -> None
     let opened = Opened.Names(fun text -> match isolated with Some isolated -> isolated.Check([], text) | None -> check session text)
     let referenced = lazy (check session "").Assemblies() // those of the project are what they are from the beginning
     let sources = Sources(session, symbolsOf, assemblies, order, opened)
     let mutable count = 0
+    let mutable taken = 0L // how many saves were compiled
+    let mutable isCompiled = false // whether the present one was
     let mutable hear: Affected.Exchanged list -> unit = ignore
     let lastRead = Dictionary<string, string>() // the hashes of files
     let mutable tests: MainstayDisplay.TestsFinding.SavedTests = { Added = []; Gone = Set.empty }
@@ -137,12 +140,16 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
             with e -> Error [ refusal path "not_compiled" (Path.GetFileName path) 1 ("the compiler could not be asked what its names mean: " + e.GetBaseException().Message) ]
         Confirmation.confirm sources changes slices resolve |> Result.bind (fun () ->
             let text = Slices.placed (submissionWith (fun slice -> slice.Item.Openings))
+            isCompiled <- true
             Exchange.run isolated changes slices standings text (complaints path (fun message -> (if File.Exists message.File then message.File else path), message.StartLine)))
 
     /// Puts in what differs, or takes back to what was built where nothing has to be compiled.
     let exchangeAll (changes: Change list) : Result<Exchange.Compiled list, Obstacle list> =
         match isolated with
         | _ when changes |> List.forall (fun change -> List.isEmpty change.Items) -> Exchange.restore changes
+        | _ when most |> Option.exists (fun most -> taken >= most) ->
+            let path = (List.head changes).Source.Path
+            Error [ refusal path "swap_limit" (Path.GetFileName path) 1 ("this worker has taken " + string taken + " changes (`swaps-per-worker`)") ]
         | Some isolated -> exchangeWith isolated changes
         | None -> Error(complaints (List.head changes).Source.Path (fun message -> message.File, message.StartLine) [||])
 
@@ -307,7 +314,11 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let running = isThere |> List.map (fun path -> path, sources.Running path) |> Map.ofList
         let changes, result =
             match gone with
-            | [] -> attempt saved mostAttempts Set.empty
+            | [] ->
+                isCompiled <- false
+                let attempted = attempt saved mostAttempts Set.empty
+                if isCompiled then taken <- taken + 1L
+                attempted
             | gone -> sources.Changes(saved, Set.empty), Error [ for path in gone -> refusal path "gone" (Path.GetFileName path) 1 "the file is gone" ]
         let isOther (path: string) =
             let differs (change: Change) = not (List.isEmpty change.Items && List.isEmpty change.Restored && List.isEmpty (goneFrom (sources.Running change.Source.Path) change))

@@ -47,6 +47,8 @@ pub(crate) struct FsharpKernel {
     debugging: bool,
     /// Which names of projects are opened.
     opens: OpenedNames,
+    /// How often code is exchanged in one worker; none where that has no limit.
+    most_swaps: Option<u64>,
     /// What the compiler of each session is told.
     arguments: Vec<String>,
     /// What the workers are told of applications, as text.
@@ -70,6 +72,7 @@ impl FsharpKernel {
             applications,
             debugging: config.debugging,
             opens: config.opens,
+            most_swaps: Some(config.swaps_per_worker).filter(|most| *most > 0),
             builds_newest: config.watch == Watch::Swap,
             search: mainstay_home::search::fsharp_sdks(home, config),
             home: home.folder().to_owned(),
@@ -117,7 +120,7 @@ impl FsharpKernel {
             builds_newest: self.builds_newest,
         };
         let project = loading.loadable(&copies, self.project_limit).await;
-        Ok(Some(Project { opens: self.opens, ..project }))
+        Ok(Some(Project { opens: self.opens, most_swaps: self.most_swaps, ..project }))
     }
 
     /// How the worker of a session is started.

@@ -177,7 +177,7 @@ fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
     let others = beside(&resolved.references, &copied.references);
     let Resolved { arguments, symbols, frameworks, natives, folder, .. } = copied;
     let opens = OpenedNames::default();
-    Project { known, own, others, arguments, symbols, frameworks, natives, folder, opens }
+    Project { known, own, others, arguments, symbols, frameworks, natives, folder, opens, most_swaps: None }
 }
 
 /// Those of the files that were written after the last of the assemblies was built. Where some of several projects were built since, some

@@ -9,7 +9,7 @@ use mainstay_engine::{BufferTerms, Engine, Environments, KindResolver};
 use mainstay_gateway::Daemon;
 use mainstay_gateway::daemon::fingerprint_of;
 use mainstay_gateway::protocol::{Protocol, Protocols};
-use mainstay_home::config::{Config, DaemonConfig, Ports, RemoteOptions, TestsConfig, Watch};
+use mainstay_home::config::{Config, DaemonConfig, Ports, RemoteOptions, Watch};
 use mainstay_home::{Announcement, DaemonRecord, Home, VERSION, transcribing};
 use mainstay_http::Http;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -135,7 +135,7 @@ async fn run(
     let protocols = protocols(http.clone(), config.mcp, config.arcp);
     let environments = Environments::in_folder(home.environments(), config.daemon.session_environment_bytes);
     let engine = Engine::open_with(Arc::new(log), runners, config.limits.clone(), environments).await?;
-    engine.keep_buffers(buffer_terms(&config.tests));
+    engine.keep_buffers(buffer_terms(&config));
     engine.start_schedules();
     // The store is this daemon's alone: nobody goes on with what it has not adopted. Those that it has started since are others.
     let adopted = engine.adopted_sessions();
@@ -191,8 +191,11 @@ async fn run(
 }
 
 /// How unsaved texts are dealt with.
-fn buffer_terms(config: &TestsConfig) -> BufferTerms {
+fn buffer_terms(config: &Config) -> BufferTerms {
+    let most = config.fsharp.swaps_per_worker;
+    let config = &config.tests;
     BufferTerms {
+        texts: Some(most).filter(|most| *most > 0),
         mirrors: config.mirrors,
         idle: Duration::from_millis(config.mirror_idle_ms),
         run: Duration::from_millis(config.buffer_ms),

@@ -139,6 +139,9 @@ pub struct FsharpConfig {
     pub watch: Watch,
     /// What happens where a saved source cannot be put into the worker that runs, with `watch = "swap"`.
     pub on_obstacle: OnObstacle,
+    /// How often saved code is put into one worker, with `watch = "swap"`. What is saved then waits for a build, which gives back the memory
+    /// that each time leaves behind: some 0.25 MB. With 0 there is no limit.
+    pub swaps_per_worker: u64,
     /// Which names of a session's project are opened.
     pub opens: OpenedNames,
     /// Whether debuggers can attach to F# workers. It counts for workers that start after the daemon has.
@@ -183,6 +186,7 @@ impl Default for FsharpConfig {
             feed: FEED.to_owned(),
             watch: Watch::default(),
             on_obstacle: OnObstacle::default(),
+            swaps_per_worker: 1_000,
             opens: OpenedNames::default(),
             debugging: true,
             debugger: None,

@@ -54,6 +54,9 @@ pub struct Project {
     pub folder: Option<PathBuf>,
     /// Which of its names are opened.
     pub opens: OpenedNames,
+    /// How often its code may be exchanged in one worker; none where that has no limit.
+    #[serde(default)]
+    pub most_swaps: Option<u64>,
 }
 
 /// Which names of a project are opened, so that code can use them without qualification.
@@ -99,6 +102,9 @@ pub(crate) struct HelloProject {
     opened: Vec<String>,
     /// Whether their modules are opened too, beside those that open themselves.
     opens_modules: bool,
+    /// How often its code may be exchanged; none where that has no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    most_swaps: Option<u64>,
 }
 
 /// What is defined for the conditional code of an assembly.
@@ -169,7 +175,7 @@ impl StartupContext {
 
     /// What the worker is told of the project.
     pub(crate) fn hello_project(&self) -> Option<HelloProject> {
-        let Project { known, own, others, symbols, frameworks, natives, folder, opens, .. } =
+        let Project { known, own, others, symbols, frameworks, natives, folder, opens, most_swaps, .. } =
             self.project.as_ref()?;
         let copies = |all: &[ShadowCopy]| all.iter().map(|one| text(&one.copy)).collect();
         let texts = |all: &[PathBuf]| all.iter().map(|path| text(path)).collect();
@@ -196,6 +202,7 @@ impl StartupContext {
                 OpenedNames::None => &[],
             }),
             opens_modules: *opens == OpenedNames::All,
+            most_swaps: *most_swaps,
         })
     }
 

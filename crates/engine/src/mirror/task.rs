@@ -226,7 +226,7 @@ impl Mirror {
 
     fn round_ended(&mut self, end: RoundEnd) {
         let RoundEnd { worker, given, taken, foreign, result } = end;
-        self.worker = worker;
+        self.worker = worker.filter(|worker| !worker.is_full(&self.beginning.terms));
         self.buffers.are_in(&given, &taken);
         let Some(Round { waiting: Some(waiting), is_used, .. }) = self.round.take() else { return };
         // It may have ended before anybody saw that, or the session has another meanwhile.

@@ -12,6 +12,8 @@ pub struct BufferTerms {
     pub mirrors: usize,
     /// How long a mirror stays without a text.
     pub idle: Duration,
+    /// How many texts a mirror takes before another takes its place; none where that has no limit.
+    pub texts: Option<u64>,
     /// How long the tests of one text may take together.
     pub run: Duration,
     /// How long one of them may take.
@@ -29,6 +31,7 @@ impl Default for BufferTerms {
         Self {
             mirrors: 2,
             idle: Duration::from_secs(600),
+            texts: None,
             run: Duration::from_secs(10),
             test: Duration::from_secs(2),
             memory_bytes: 0,

@@ -431,6 +431,16 @@ async fn where_the_session_has_another_process_it_begins_anew_with_its_texts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn once_it_has_taken_as_many_texts_as_one_may_another_takes_its_place() {
+    let bench = Bench::begin(BufferTerms { texts: Some(3), ..BufferTerms::default() });
+    bench.ran("/a.fs", 1, "one").await;
+    assert_eq!(bench.ran("/b.fs", 1, "two").await, ran(&["one+two since code:1"]));
+    assert_eq!(bench.starts(), 1);
+    assert_eq!(bench.ran("/b.fs", 2, "three").await, ran(&["one+three since code:1"]));
+    assert_eq!(bench.starts(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_tests_ask_is_refused() {
     let bench = Bench::begin(BufferTerms::default());
     bench.ran("/a.fs", 1, "asks").await;

@@ -37,6 +37,8 @@ pub(super) struct MirrorWorker {
     saved: CodeMark,
     /// What its code is, where that is known.
     present: Option<CodeMark>,
+    /// How many times it was given texts.
+    given: u64,
 }
 
 /// What came of giving a process texts.
@@ -72,7 +74,7 @@ impl MirrorWorker {
             });
         };
         let nothing = CodeMark(String::new());
-        let mut worker = Self { kernel, notices: started.notices, saved: nothing, present: None };
+        let mut worker = Self { kernel, notices: started.notices, saved: nothing, present: None, given: 1 };
         let kernel = Arc::clone(&worker.kernel);
         let caught_up = worker.hears_while(limit_ms, async move { kernel.swap_all().await }).await?;
         if let Some(swap) = caught_up.filter(|swap| !swap.is_nothing()) {
@@ -87,8 +89,14 @@ impl MirrorWorker {
         self.kernel.info().pid
     }
 
+    /// Whether it has taken as many texts as one may: each leaves memory behind.
+    pub(super) fn is_full(&self, terms: &BufferTerms) -> bool {
+        terms.texts.is_some_and(|most| self.given >= most)
+    }
+
     /// Has it run these sources.
     pub(super) async fn put_in(&mut self, sources: Vec<SourceText>, limits: &Limits) -> Result<PutIn, Error> {
+        self.given += 1;
         let kernel = Arc::clone(&self.kernel);
         let swapped =
             self.hears_while(limits.query_ms, async move { kernel.swap_texts(sources).await }).await?;

@@ -57,7 +57,7 @@ impl Drop for Watch {
 }
 
 /// One function of a library of 30 files is changed at each save; 500 tests call its functions.
-pub(crate) fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
+pub(crate) async fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
     let folder = folder.join("tested");
     write_projects(&folder)?;
     let tests = folder.join("Tests");
@@ -83,7 +83,7 @@ pub(crate) fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Failure> 
     }
     drop(watch);
     std::fs::write(&source, &text)?;
-    let typed = tokio::runtime::Runtime::new()?.block_on(typed(daemon, &tests, (&source, &text)))?;
+    let typed = typed(daemon, &tests, (&source, &text)).await?;
     let dotnet = choose(&Search::from_env(&daemon.home))?.parts()?.host;
     let mut theirs = Vec::new();
     for number in 1..=RUNS {

@@ -75,7 +75,7 @@ async fn main() -> Result<(), Failure> {
         return swaps::swaps(&Daemon::start(&home)?, folder.path()).await;
     }
     if std::env::args().any(|argument| argument == "tests") {
-        return live_tests::live_tests(&Daemon::start(&home)?, folder.path());
+        return live_tests::live_tests(&Daemon::start(&home)?, folder.path()).await;
     }
     println!("| what | median | p99 |\n|---|---|---|");
     let disk = flushes(&folder.path().join("disk"))?;
@@ -89,7 +89,7 @@ async fn main() -> Result<(), Failure> {
     let daemon = Daemon::start(&fresh)?;
     until_ready(&daemon, folder.path()).await?;
     swaps::swaps(&daemon, folder.path()).await?;
-    live_tests::live_tests(&daemon, folder.path())?;
+    live_tests::live_tests(&daemon, folder.path()).await?;
     let dotnet = choose(&Search::from_env(&fresh))?.parts()?.host;
     beside_fsi(&daemon, &dotnet, folder.path()).await?;
     replay(&fresh, &dotnet, folder.path()).await?;

@@ -873,6 +873,24 @@ async fn what_cannot_be_put_in_is_said_with_its_reason_and_nothing_changes() {
 }
 
 #[tokio::test]
+async fn a_worker_takes_as_many_saves_as_it_may() {
+    let shop = Shop::build();
+    let mut beginning = shop.beginning();
+    beginning.project.as_mut().unwrap().most_swaps = Some(2);
+    let mut session = Session::begin(beginning, Vec::new()).await;
+    let plain = "let plain (x: int) = x + 1";
+    for (added, refused) in [(10, &[][..]), (20, &[]), (30, &["swap_limit"])] {
+        shop.save("Shop.fs", plain, &format!("let plain (x: int) = x + {added}"));
+        assert_eq!(codes(&shop.swap(&session, &["Shop.fs"]).await), refused);
+    }
+    assert_eq!(session.value("Basics.plain 0").await, "20");
+    shop.restore("Shop.fs");
+    let taken_back = shop.swap(&session, &["Shop.fs"]).await;
+    assert!(taken_back.is_applied(), "nothing is compiled for it: {taken_back:?}");
+    assert_eq!(session.value("Basics.plain 0").await, "1");
+}
+
+#[tokio::test]
 async fn what_code_defines_that_ends_while_a_save_is_put_in_stays() {
     let shop = Shop::build();
     let mut session = shop.session().await;
