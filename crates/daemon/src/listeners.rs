@@ -1,6 +1,7 @@
 //! What the daemon listens on: its port, the port of the pi protocol where there is one, and its local socket.
 
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use mainstay_gateway::authorities::Authorities;
@@ -31,9 +32,19 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Opens all of them, and empties the folder of the sockets.
-    pub(crate) async fn open(home: &Home, ports: Ports, remote: Option<Remote>) -> Result<Self, Error> {
-        let (own, port) = listen(home, ports.own).await?;
+    /// Opens all of them, and empties the folder of the sockets. An inherited listener is taken where it has the port that is asked for.
+    pub(crate) async fn open(
+        home: &Home,
+        ports: Ports,
+        inherited: Option<std::net::TcpListener>,
+        remote: Option<Remote>,
+    ) -> Result<Self, Error> {
+        let is_wanted = |port: u16| ports.own.is_none_or(|asked| asked == 0 || asked == port);
+        let inherited = inherited.and_then(go_on).filter(|(_, port)| is_wanted(*port));
+        let (own, port) = match inherited {
+            Some(listening) => listening,
+            None => listen(home, ports.own).await?,
+        };
         let pi = match ports.pi {
             Some(port) => Some(port::listen(port).await?),
             None => None,
@@ -49,6 +60,12 @@ impl Listeners {
         let socket = folder.join("daemon.sock");
         let local = local_socket::listen(&socket)?;
         Ok(Self { own, port, pi, remote, local, socket, folder })
+    }
+
+    /// The descriptor of its own port, which keeps that open.
+    pub(crate) fn own_descriptor(&self) -> Result<OwnedFd, Error> {
+        let copied = self.own.as_fd().try_clone_to_owned();
+        copied.map_err(|error| Error::DaemonFailed { reason: format!("its port cannot be kept: {error}") })
     }
 
     /// Serves them in tasks, until the daemon stops.
@@ -68,6 +85,13 @@ impl Listeners {
         }
         tasks.spawn(local_socket::serve(self.local, daemon.clone(), protocols.clone()));
     }
+}
+
+/// A listener that was handed over, with its port; none where it is unfit.
+fn go_on(listener: std::net::TcpListener) -> Option<(TcpListener, u16)> {
+    let port = listener.local_addr().ok()?.port();
+    listener.set_nonblocking(true).ok()?;
+    Some((TcpListener::from_std(listener).ok()?, port))
 }
 
 /// A port that was asked for must be free. Otherwise it is the one that the last daemon of this home had, since pages, links and the secrets of

@@ -1,5 +1,7 @@
 //! The whole life of the daemon: what it opens, joins, serves and closes again.
 
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,21 +56,28 @@ pub struct ServeOptions {
 }
 
 /// How a daemon has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Ended {
     /// It was told to stop.
     Stopped,
-    /// It begins anew: as this program, or as its own where none is named.
-    BeginsAnew(Option<PathBuf>),
+    /// It begins anew.
+    BeginsAnew {
+        /// As this program, or as its own where none is named.
+        program: Option<PathBuf>,
+        /// Its port, on which it goes on.
+        listener: OwnedFd,
+    },
 }
 
-/// Serves until it is told to stop. A daemon in the foreground calls `ready` once it serves.
+/// Serves until it is told to stop. A daemon in the foreground calls `ready` once it serves. `inherited` is the port of the daemon in whose
+/// place this one was put.
 ///
 /// # Errors
 /// The settings are invalid, or something that the daemon needs cannot be opened.
 pub async fn serve(
     home: &Home,
     options: ServeOptions,
+    inherited: Option<TcpListener>,
     ready: impl FnOnce(&DaemonRecord),
 ) -> Result<Ended, Error> {
     let config = Config::load(home);
@@ -82,7 +91,7 @@ pub async fn serve(
     logging::start(home, options.announce, log_bytes, traces)?;
     let served = match (config, telemetry) {
         (Ok(config), Ok(telemetry)) => {
-            let served = run(home, options.clone(), config, telemetry.as_ref(), ready).await;
+            let served = run(home, options.clone(), config, inherited, telemetry.as_ref(), ready).await;
             if let Some(telemetry) = telemetry {
                 telemetry.end().await;
             }
@@ -104,6 +113,7 @@ async fn run(
     home: &Home,
     options: ServeOptions,
     mut config: Config,
+    inherited: Option<TcpListener>,
     telemetry: Option<&Telemetry>,
     ready: impl FnOnce(&DaemonRecord),
 ) -> Result<Ended, Error> {
@@ -120,7 +130,8 @@ async fn run(
     make_entries(&log, options.announce).await;
     let tokens = config.tokens(&home.ensure_token()?, home)?;
     let remote = options.remote.or(&config.remote).read(home.folder(), &tokens)?;
-    let listeners = Listeners::open(home, options.ports.or(&config.daemon), remote).await?;
+    let listeners = Listeners::open(home, options.ports.or(&config.daemon), inherited, remote).await?;
+    let listener = listeners.own_descriptor()?;
     let kinds = known_kinds(home.clone(), &config);
     let settings = RunnerSettings::new(home, &config);
     let shims = home.shims()?;
@@ -187,7 +198,7 @@ async fn run(
     if begins_anew.is_none() {
         mainstay_shim::see_off_all(&shims).await;
     }
-    Ok(begins_anew.map_or(Ended::Stopped, Ended::BeginsAnew))
+    Ok(begins_anew.map_or(Ended::Stopped, |program| Ended::BeginsAnew { program, listener }))
 }
 
 /// How unsaved texts are dealt with.

@@ -2,7 +2,7 @@
 //!
 //! [`process`] starts a process in a group of its own and kills it with all that it started; [`detached`] starts one that is nobody's child.
 //! [`command`] runs a program to its end, and [`download`] one that fills a folder. [`folder`] has folders that come to be whole or not at
-//! all. [`lines`] go over the pipes of a process.
+//! all. [`lines`] go over the pipes of a process, and by [`handover`] a listener outlives the program that had it.
 //! [`system`] asks about processes that are not ours to start; all that is Linux's alone stands there, each with a fallback for other
 //! systems.
 //!
@@ -12,6 +12,7 @@ pub mod command;
 pub mod detached;
 pub mod download;
 pub mod folder;
+pub mod handover;
 pub mod lines;
 pub mod output_pipe;
 pub mod process;

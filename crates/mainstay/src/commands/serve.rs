@@ -1,6 +1,7 @@
 //! `mainstay serve`: the daemon in the foreground.
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -11,6 +12,7 @@ use mainstay_daemon::{Ended, ServeOptions, serve, supervisor::supervise};
 use mainstay_home::config::{Ports, RemoteOptions};
 use mainstay_home::{DaemonRecord, Home, program};
 use mainstay_model::Error;
+use mainstay_os::handover::{self, hand_over};
 use mainstay_terminal::note;
 
 /// Runs the daemon in the foreground.
@@ -73,6 +75,7 @@ impl Serve {
             return detach(home, arguments.chain(self.no_watch.then(|| "--no-watch".to_owned())));
         }
         let Self { no_watch, announce, environment_note, .. } = self;
+        let inherited = handover::inherited();
         let options = ServeOptions { ports, remote, no_watch, announce, environment_note };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -87,12 +90,12 @@ impl Serve {
                 }
                 note(&format!("mainstay {version} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
             };
-            let ended = runtime.block_on(serve(home, options, ready))?;
+            let ended = runtime.block_on(serve(home, options, inherited, ready))?;
             drop(runtime);
             match ended {
                 Ended::Stopped => Ok(ExitCode::SUCCESS),
-                Ended::BeginsAnew(program) => {
-                    let error = begin_anew(program);
+                Ended::BeginsAnew { program, listener } => {
+                    let error = begin_anew(program, &listener);
                     home.tell_failure(std::process::id(), &error);
                     Err(error)
                 }
@@ -101,12 +104,14 @@ impl Serve {
     }
 }
 
-/// Puts a program in the place of this one, in the same process and with the same arguments; returns only where that fails.
-fn begin_anew(named: Option<PathBuf>) -> Error {
+/// Puts a program in the place of this one, in the same process, with the same arguments and the same port; returns only where that fails.
+fn begin_anew(named: Option<PathBuf>, listener: &OwnedFd) -> Error {
     let program = match named.map_or_else(program, Ok) {
         Ok(program) => program,
         Err(error) => return Error::DaemonFailed { reason: error.to_string() },
     };
-    let error = Command::new(&program).args(std::env::args_os().skip(1)).exec();
+    let mut command = Command::new(&program);
+    command.args(std::env::args_os().skip(1));
+    let error = hand_over(&mut command, listener).map_or_else(|error| error, |()| command.exec());
     Error::DaemonFailed { reason: format!("it cannot begin anew as `{}`: {error}", program.display()) }
 }

@@ -1,7 +1,10 @@
 //! What is under way while daemons are killed, begin anew or come back to an older store: it goes on, and is told once.
 
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode};
@@ -376,6 +379,30 @@ fn everyone_goes_on_where_the_daemon_restarts_under_a_cell() {
 #[test]
 fn everyone_goes_on_where_the_daemon_is_upgraded_under_a_cell() {
     begins_anew_by("upgrade");
+}
+
+#[test]
+fn nobody_else_gets_the_port_of_a_daemon_that_begins_anew_and_who_comes_meanwhile_waits() {
+    let world = World::scripted();
+    world.eval("let kept = 41");
+    let port = || world.run(["status", "--json"]).json()["port"].as_u64().unwrap();
+    let before = port();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, u16::try_from(before).unwrap()));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let others = std::thread::spawn(move || {
+        while !over.load(Ordering::SeqCst) {
+            assert!(TcpListener::bind(address).is_err(), "the port was free");
+            TcpStream::connect(address).expect("nobody listened");
+        }
+    });
+    for command in ["restart", "upgrade"] {
+        let begun_anew = world.run([command]);
+        assert_eq!(begun_anew.code, 0, "{begun_anew:?}");
+    }
+    is_over.store(true, Ordering::SeqCst);
+    others.join().unwrap();
+    assert_eq!(port(), before);
 }
 
 #[test]
