@@ -393,7 +393,14 @@ fn nobody_else_gets_the_port_of_a_daemon_that_begins_anew_and_who_comes_meanwhil
     let others = std::thread::spawn(move || {
         while !over.load(Ordering::SeqCst) {
             assert!(TcpListener::bind(address).is_err(), "the port was free");
+        }
+    });
+    let over = Arc::clone(&is_over);
+    let comers = std::thread::spawn(move || {
+        while !over.load(Ordering::SeqCst) {
             TcpStream::connect(address).expect("nobody listened");
+            // More at once than may wait are turned away.
+            std::thread::sleep(Duration::from_millis(5));
         }
     });
     for command in ["restart", "upgrade"] {
@@ -402,6 +409,7 @@ fn nobody_else_gets_the_port_of_a_daemon_that_begins_anew_and_who_comes_meanwhil
     }
     is_over.store(true, Ordering::SeqCst);
     others.join().unwrap();
+    comers.join().unwrap();
     assert_eq!(port(), before);
 }
 
