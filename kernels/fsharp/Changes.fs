@@ -247,7 +247,8 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             let runsAs (item: Item) = match affected.TryFind item.Key with Some names -> item.Text + "\n" + names | None -> item.Text
             let due, restored = toCompile source version.Now difference (difference.News @ List.map snd elsewhere @ List.collect newsOf paths) remade
             let ofState (item: Item) = Replaced.stateObstacle source.Baseline.Assembly item |> Option.map (refusal path "constructor_state" item.Shown item.Line)
-            match List.choose ofState due with
+            let ofExtension (item: Item) = if isAdded item then Replaced.extensionObstacle source.Baseline.Assembly item |> Option.map (refusal path "member" item.Shown item.Line) else None
+            match List.choose ofState due @ List.choose ofExtension due with
             | _ :: _ as all -> Error all
             | [] -> Ok { Source = source; After = version.Now; Items = [ for item in due -> item, isAdded item ]; Added = Set.ofList [ for item in difference.Added -> item.Key ]; Restored = restored; News = difference.News; RunsAs = runsAs }
         | all -> Error all

@@ -33,7 +33,7 @@ let private givers (sources: Sources) (changes: Change list) (path: string) (ite
         match changes |> List.tryFind (fun change -> change.Source.Path = other) with
         | Some change -> change.News
         | None -> sources.News other
-    let isMeant (one: News) = one.Novelty <> Gone && one.Name.Name = name && one.Of.Reach <> InModule && canMeanWithin item one.Name
+    let isMeant (one: News) = one.Novelty <> Gone && not one.Name.IsExtension && one.Name.Name = name && one.Of.Reach <> InModule && canMeanWithin item one.Name
     sources.Paths |> List.filter (fun other -> other <> path && not (sources.IsBefore(path, other)) && List.exists isMeant (news other))
 
 /// What is new in a file and could be meant by a name that resolved to something else.
@@ -96,6 +96,14 @@ let private unseenBuilders (sources: Sources) (change: Change) (slice: Slices.Sl
         [ for one in List.truncate 1 (ofFile @ ofOthers) ->
             refusal slice.File "declared_below" slice.Item.Shown slice.Item.Line ("its computation expression may call `" + one.Name + "`, which is declared below it or in a later file") ]
 
+/// What extends a type from outside comes after the type's own member of that name, which here extends it too.
+let private extendsToo (names: Set<string>) (mention: Resolution.Mention) =
+    match mention.Declaration with
+    | Resolution.InSlice _
+    | Resolution.InEarlier _ -> None
+    | _ when mention.IsExtension && names.Contains mention.Name -> Some("ambiguous", "and a type has a new member of that name")
+    | _ -> None
+
 /// A value of a module that is a structure cannot be changed by code of another assembly, which gets a copy.
 let private changesCopy (change: Change) (mention: Resolution.Mention) =
     match mention.Declaration with
@@ -108,9 +116,12 @@ let confirm (sources: Sources) (changes: Change list) (slices: (Change * Slices.
     let changeOf = slices |> List.map (fun (change, slice) -> slice.Module, change) |> Map.ofList
     let refuse (mention: Resolution.Mention) (code, reason) =
         refusal mention.Slice.File code mention.Slice.Item.Shown mention.Line ("it mentions `" + mention.Name + "`, " + reason)
+    let isMember (item: Item) = match item.Kind with Member _ -> true | Function | Value -> false
+    let newMembers = [ for _, slice in slices do if slice.IsExtension then yield! slice.Item.Names
+                       for one in sources.Additions do if isMember one.Item then yield! one.Item.Names ] |> Set.ofList
     let obstacleOf (mention: Resolution.Mention) =
         let change = changeOf.[mention.Slice.Module]
-        [ Resolution.obstacleOf resolving; changesCopy change; unseen sources changes change; notReferred sources change ]
+        [ Resolution.obstacleOf resolving; changesCopy change; unseen sources changes change; notReferred sources change; extendsToo newMembers ]
         |> List.tryPick (fun obstacle -> obstacle mention)
         |> Option.map (refuse mention)
     let orders = slices |> List.map (fun (change, slice) -> slice.Module, Resolution.otherOrders change.After slice.Item) |> Map.ofList

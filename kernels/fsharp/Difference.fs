@@ -73,6 +73,9 @@ let private selfAware = Set.ofList [ "GetExecutingAssembly"; "GetCallingAssembly
 /// Attributes that a function has only for its compiler.
 let private ofCompiler = Set.ofList [ "CompiledName"; "MethodImpl"; "TailCall"; "Struct" ]
 
+/// Members that code may call without naming them.
+let private unnamed = builderMembers + Set.ofList [ "Item"; "GetSlice"; "SetSlice"; "GetReverseIndex"; "GetEnumerator"; "MoveNext"; "Current"; "GetAwaiter"; "Deconstruct" ]
+
 /// Attributes that only compilers and tools read, of code that uses what has them.
 let private ofTools = Set.ofList [ "Obsolete"; "EditorBrowsable"; "CompilerMessage"; "Experimental" ]
 
@@ -115,6 +118,13 @@ let obstaclesOf (item: Item) : Reason list =
 /// The names that a declaration gives, as code mentions them.
 let namesOf (outline: Outline) (item: Item) : Declared list =
     outline.Declared |> List.filter (fun one -> item.Line <= one.Line && one.Line <= item.EndLine)
+
+/// The names that it gives where it is new. A member's is found wherever its type is.
+let private givenBy (outline: Outline) (item: Item) : Declared list =
+    match item.Kind with
+    | Member _ -> [ for name in item.Names -> { Name = name; Path = []; Line = item.Line; IsExtension = true } ]
+    | Function
+    | Value -> namesOf outline item
 
 /// Whether code with these words can mean a name, where it stands in one of these modules: the name's own is one of them, or is named.
 let private canMean (within: string list list) (openings: Opening list) (words: Set<string>) (name: Declared) : bool =
@@ -196,7 +206,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
             | None -> true)
     let removed = before.Items |> List.filter (fun item -> not (present.ContainsKey item.Key))
     let newsOf (added: Item list) =
-        [ for item in added do for name in namesOf after item do { Of = item; Novelty = (if known.ContainsKey item.Key then Resigned else New); Name = name }
+        [ for item in added do for name in givenBy after item do { Of = item; Novelty = (if known.ContainsKey item.Key then Resigned else New); Name = name }
           for item in removed do for name in namesOf before item do { Of = item; Novelty = Gone; Name = name } ]
     // What contains something that is another function now is another one itself.
     let rec withContaining (added: Item list) (staying: Item list) =
@@ -257,12 +267,17 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
             let inRest = after.Rest |> List.filter (fun one -> sees one.Line) |> List.tryFind (fun one -> let words = wordsIn one.Text in all |> List.exists (fun news -> words.Contains news.Name.Name)) |> Option.map (fun one -> one.What)
             let anywhere = if isOperator item then Some "other code" else None
             List.tryPick id [ inValue; inRest; anywhere ] |> Option.map (ofName all.Head))
-    let ofMembers (what: string) (items: Item list) =
+    let ofMembers (what: string) (isFit: MemberOf -> Item -> bool) (items: Item list) =
         [ for item in items do
             match item.Kind with
-            | Member _ -> obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape")
+            | Member one when not (isFit one item) -> obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape")
+            | Member _
             | Function
             | Value -> () ]
+    // A new member is compiled as one that extends its type. Such a one hides no other, and implements nothing.
+    let canExtend (one: MemberOf) (item: Item) =
+        let isNamesake (other: Item) = match other.Kind with Member own -> own.Type = one.Type && other.Names = item.Names && (other.Key <> item.Key) | Function | Value -> false
+        not (one.IsTaken || isOperator item || List.exists unnamed.Contains item.Names || List.exists isNamesake (before.Items @ after.Items))
     let affected =
         [ for item in staying do
             match news |> List.filter (fun one -> canMeanWithin item one.Name) with
@@ -287,6 +302,6 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
             match known.[item.Key].Fixed with
             | Some reason when item.Fixed.IsNone -> Some(obstacle "fixed" item.Shown item.Line ("before, " + reason))
             | _ -> None))
-        @ ofMembers "new" added
-        @ ofMembers "gone" removed
+        @ ofMembers "new" canExtend added
+        @ ofMembers "gone" (fun _ _ -> false) removed
         @ ofNames }

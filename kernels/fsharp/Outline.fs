@@ -14,6 +14,13 @@ type Scope =
     /// The whole path.
     member scope.Path = scope.Namespace @ scope.Modules
 
+/// What stands in the place of some characters of a line.
+type Rewriting =
+    { Line: int
+      Column: int
+      Length: int
+      Text: string }
+
 /// What makes a member of a type a function of its own.
 type MemberOf =
     { /// The type's name, without what it takes.
@@ -31,11 +38,15 @@ type MemberOf =
       Ordinal: int
       /// What it uses of what is built with each object: arguments of the type's constructor, and values that `let` binds in it.
       State: Set<string>
+      /// How it names that where it is a member that is compiled beside its type: through its object.
+      StateNames: Rewriting list
       /// A name that it uses and that only the type's own code can see, otherwise than as such state; none where it uses none.
       Hidden: string option
       /// Where what follows the member's name begins: a line, and a column from 0.
       AfterName: int * int
-      /// Of what its type takes from another one, a base or an interface: the arguments that have no type of their own, each with its number from
+      /// Whether its type takes it from another one, a base or an interface.
+      IsTaken: bool
+      /// Of what its type takes from another one: the arguments that have no type of their own, each with its number from
       /// 0 and its place; that of the only one without parentheses is told apart.
       Untyped: (int * Place * bool) list }
 
@@ -64,13 +75,6 @@ type Opening =
     | Opens of text: string
     /// The module that it stands in, with what stands above it there.
     | Own of path: string list
-
-/// What stands in the place of some characters of a line.
-type Rewriting =
-    { Line: int
-      Column: int
-      Length: int
-      Text: string }
 
 /// A declaration that can be replaced alone.
 type Item =
@@ -537,11 +541,9 @@ type private Reader(lines: string[], inString: Set<int>) =
             match patternOf binding with
             | Some pattern when not isConstructor ->
                 nameIn pattern |> Option.map (fun (name, namePlace, arguments) ->
-                    let self =
-                        pattern.Parts
-                        |> List.tryFind isLongName
-                        |> Option.map words
-                        |> Option.bind (fun words -> if List.length words > 1 then Some words.Head else None)
+                    let named = pattern.Parts |> List.tryFind isLongName |> Option.map (fun one -> one.Parts |> List.filter (fun part -> part.Word.IsSome)) |> Option.defaultValue []
+                    let selfPlace = if List.length named > 1 then Some named.Head.Place else None
+                    let self = if List.length named > 1 then named.Head.Word else None
                     let takesUnit =
                         match arguments with
                         | [ only ] ->
@@ -571,7 +573,9 @@ type private Reader(lines: string[], inString: Set<int>) =
                             match uses |> List.tryFind (fun one -> not isInstance || isRebound || not (isReadable one)) with
                             | None -> uses, None
                             | Some (name, _, _) -> [], Some name
-                    let self = if self = "_" && not (List.isEmpty state) then "objectOfSwap" else self
+                    let isUnnamed = self = "_" && not (List.isEmpty state)
+                    let self = if isUnnamed then "objectOfSwap" else self
+                    let ofSelf = [ if isUnnamed then for place in Option.toList selfPlace -> { Line = place.Line; Column = place.Column; Length = place.EndColumn - place.Column; Text = self } ]
                     let ofObject = [ for _, place, _ in state -> inserted place.Line place.Column (self + ".") ]
                     { Scope = scope
                       Kind =
@@ -584,8 +588,10 @@ type private Reader(lines: string[], inString: Set<int>) =
                               Self = self
                               Ordinal = 0
                               State = Set.ofList [ for name, _, _ in state -> name ]
+                              StateNames = ofSelf @ ofObject
                               Hidden = hidden
                               AfterName = afterName
+                              IsTaken = isOfInterface || isOverride
                               Untyped = if isOfInterface || isOverride then reader.Untyped arguments else [] }
                       Names = [ name ]
                       CompiledNames = [ compiledName attributes name ]

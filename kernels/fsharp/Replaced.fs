@@ -64,6 +64,21 @@ let stateObstacle (assembly: Assembly) (item: Item) : string option =
          | _ -> Some("it uses `" + Seq.head one.State + "`, which only the type's own code can see"))
     | _ -> None
 
+/// Why code beside a type cannot extend it by a new member; None where it can.
+let extensionObstacle (assembly: Assembly) (item: Item) : string option =
+    match item.Kind with
+    | Function
+    | Value -> None
+    | Member one ->
+        let everywhere = declared ||| BindingFlags.FlattenHierarchy &&& ~~~BindingFlags.DeclaredOnly
+        let has (name: string) (kind: Type) = kind.GetMember(name, everywhere) |> Array.isEmpty |> not
+        match typeOf assembly item.Scope one.Type one.Parameters.Length with
+        | None -> Some "its type is not found in the assembly"
+        | Some kind ->
+            kind :: List.ofArray (kind.GetInterfaces())
+            |> List.tryFind (fun one -> item.CompiledNames |> List.exists (fun name -> has name one))
+            |> Option.map (fun found -> found.Name + " has a member of its name")
+
 /// A type's identity. The parameters of a type with so many count as the first of a method's.
 let rec private identity (ofType: int) (kind: Type) : string =
     if kind.IsGenericParameter then

@@ -37,7 +37,9 @@ type Mention =
       /// The path of the module or type that alone may use it, where it is private.
       PrivateTo: string list option
       /// Whether it is a field or a member of an object, which no function hides.
-      IsOfObject: bool }
+      IsOfObject: bool
+      /// Whether it is a member that extends a type from outside.
+      IsExtension: bool }
 
 let private moduleOfSwap = Regex(@"\bSwapped\d+\b", RegexOptions.CultureInvariant)
 
@@ -109,7 +111,8 @@ let mentionsOf (isOwn: string -> bool) (lines: Line[]) (uses: SymbolUse seq) : M
               Target = sprintf "%s %s %s" (fullName symbol) where (overload symbol)
               Declaration = declaration
               PrivateTo = (try privateTo symbol with _ -> None)
-              IsOfObject = (try isOfObject symbol with _ -> false) }
+              IsOfObject = (try isOfObject symbol with _ -> false)
+              IsExtension = (match symbol with :? Member as one -> (try one.IsExtensionMember with _ -> false) | _ -> false) }
         | _ -> () ]
 
 /// Other orders in which names could become visible to a declaration of a file, where the usual one is not certain.
@@ -184,11 +187,17 @@ let obstacleOf (sources: Sources) (mention: Mention) : (string * string) option 
         | _ -> Some("declared_below", "which " + IO.Path.GetFileName other + " declares, a later file")
     let ofItem (other: string) (found: Item) = if other = file then ofLine found.Line else ofOtherFile other
     let gone = Some("name", "which is gone")
+    // The members of a type see one another.
+    let ofOneType (other: Item) =
+        match item.Kind, other.Kind with
+        | Member one, Member own -> item.Scope = other.Scope && one.Type = own.Type
+        | _ -> false
     let standing = match item.Kind with Member one -> item.Scope.Path @ [ one.Type ] | Function | Value -> item.Scope.Path
     match mention.Declaration with
     | InFile _ when mention.PrivateTo |> Option.exists (fun path -> not (isAround path standing)) -> Some("declared_below", "which is private where it is declared")
     | Outside -> None
     | InSlice other when other.Module = mention.Slice.Module -> None
+    | InSlice other when other.File = file && ofOneType other.Item -> None
     | InSlice other -> ofItem other.File other.Item
     | InEarlier name ->
         match sources.Earlier name with

@@ -20,8 +20,11 @@ type Slice =
       /// The names of its functions in that module.
       Names: string list }
 
-    /// The modules in its own in which it stands: those that it has in its file, where others see it.
-    member slice.Within : string list = if slice.IsAdded then slice.Item.Scope.Path else []
+    /// Whether it is a member that its type has not in the build. It is compiled as one that extends the type.
+    member slice.IsExtension : bool = slice.IsAdded && (match slice.Item.Kind with Member _ -> true | Function | Value -> false)
+
+    /// The modules in its own in which it stands: those that it has in its file, where others see it. A member is seen wherever its type is.
+    member slice.Within : string list = if slice.IsAdded && not slice.IsExtension then slice.Item.Scope.Path else []
 
     /// Whether code runs that makes it.
     member slice.IsMade : bool = slice.Item.Kind = Value
@@ -33,6 +36,8 @@ type Visible =
       Path: string list
       /// The module that it was compiled in, where it stands in modules as in its file.
       Module: string
+      /// Whether it is a member, which stands in no other module.
+      IsExtension: bool
       Reach: Reach }
 
 /// A name as code has it.
@@ -70,6 +75,11 @@ let private opened (line: string) : string =
         if start >= stop then line
         else line.Substring(0, start) + access.Replace(line.Substring(start, stop - start), blank, 1) + line.Substring stop
 
+let private memberHead = Regex(@"(?<=\bmember\s+)(?:private|internal)\b", RegexOptions.CultureInvariant)
+
+/// The same of a member.
+let private openedMember (line: string) : string = memberHead.Replace(line, blank, 1)
+
 /// The lines of a declaration, blank where others stand in them.
 let private linesOf (outline: Outline) (item: Item) (from: int * int) : (int * string) list =
     let firstLine, firstColumn = from
@@ -93,6 +103,14 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
     | Value ->
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
         |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint (rewritten slice.Item number line))))
+    | Member owner when slice.IsExtension ->
+        let kind = String.Join(".", List.map inCode (slice.Item.Scope.Path @ [ owner.Type ]))
+        let parameters = if List.isEmpty owner.Parameters then "" else "<" + String.Join(", ", owner.Parameters) + ">"
+        let ofMember = { slice.Item with Rewritten = owner.StateNames }
+        let isHead (number: int) = number <= fst owner.AfterName
+        (None, String(' ', slice.Item.Column) + "type " + kind + parameters + " with")
+        :: (linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
+            |> List.map (fun (number, line) -> Some number, (let line = rewritten ofMember number line in if outline.InString.Contains number then line else " " + (if isHead number then openedMember line else line))))
     | Member owner ->
         let head = String(' ', slice.Item.Column) + headOf owner (isStruct owner.Type) slice.Names.Head
         (None, head) :: (linesOf outline slice.Item owner.AfterName |> List.map (fun (number, line) -> Some number, rewritten slice.Item number line))
@@ -105,12 +123,12 @@ type Line =
 /// What makes others visible to a slice: first by their whole names, then where it opens what they stand in.
 let private opensFor (slice: Slice) (seen: Visible list) (opening: Opening option) : string list =
     match opening with
-    | None -> [ for one in seen do if one.File <> slice.File then "open " + one.Module ]
+    | None -> [ for one in seen do if one.File <> slice.File || one.IsExtension then "open " + one.Module ]
     | Some (Opens text) -> [ text ]
     | Some (Own path) ->
         [ yield "open " + pathInCode path
           for one in seen do
-              if isAround path one.Path then yield "open " + String.Join(".", one.Module :: List.map inCode path) ]
+              if isAround path one.Path && not one.IsExtension then yield "open " + String.Join(".", one.Module :: List.map inCode path) ]
 
 /// The lines that compile these declarations, each with its file and with what tells of a type in that whether it is a structure. `ignoring` has
 /// the assemblies whose access rules do not hold for it. `visible` has what earlier submissions compiled, and `sees` tells what of it
@@ -143,7 +161,7 @@ let submission (ignoring: string list) (visible: Visible list) (sees: Slice -> V
             let text = if isFixed || content = "" then content else shift + content
             lines.Add { Text = text; Origin = number |> Option.map (fun number -> slice, number) }
         // What the build has too is reached by that.
-        if slice.IsAdded then known <- known @ [ { File = slice.File; Path = item.Scope.Path; Module = slice.Module; Reach = item.Reach } ]
+        if slice.IsAdded then known <- known @ [ { File = slice.File; Path = item.Scope.Path; Module = slice.Module; IsExtension = slice.IsExtension; Reach = item.Reach } ]
     for assembly in ignoring do
         add ("[<assembly: System.Runtime.CompilerServices.IgnoresAccessChecksTo(\"" + assembly + "\")>]")
     add "do ()"

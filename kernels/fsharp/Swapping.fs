@@ -107,11 +107,18 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 { Slices.Visible.File = one.Of.Path
                   Slices.Visible.Path = one.Item.Scope.Path
                   Slices.Visible.Module = one.Module
+                  Slices.Visible.IsExtension = (match one.Item.Kind with Member _ -> true | Function | Value -> false)
                   Slices.Visible.Reach = one.Item.Reach } ]
+
+    /// Declarations in the order in which they are compiled: that of their file, but that all members of a type see those that are new.
+    let inOrder (items: (Item * bool) list) : (Item * bool) list =
+        let ofType (item: Item) = match item.Kind with Member one -> Some(item.Scope, one.Type, one.Parameters.Length) | Function | Value -> None
+        let firstOf (item: Item) = items |> List.map fst |> List.find (fun one -> ofType one = ofType item)
+        items |> List.sortBy (fun (item, isAdded) -> if isAdded && (ofType item).IsSome then (firstOf item).Line, 0, item.Line else item.Line, 1, item.Line)
 
     /// Compiles declarations, and puts them in the place of those that were built.
     let exchangeWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Exchange.Compiled list, Obstacle list> =
-        let slices = [ for change in changes do for item, isAdded in change.Items -> change, sliceOf change.Source (item, isAdded) ]
+        let slices = [ for change in changes do for item, isAdded in inOrder change.Items -> change, sliceOf change.Source (item, isAdded) ]
         let visible = stillThere changes
         let names = sources.Baselines |> List.map (fun one -> one.Name)
         let submissionWith (openings: Slices.Slice -> Opening list) =
@@ -167,6 +174,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
         if before |> Option.exists (fun old -> old.IsInline || item.IsInline) then Some "inline"
         elif sources.IsResigned(source, item) then Some "signature"
+        elif before.IsNone && (match item.Kind with Member _ -> true | Function | Value -> false) then Some "reflection"
         elif item.Kind = Value && before.IsSome then Some "value"
         elif item.Attributes |> List.exists (fun (name, _) -> name = "EntryPoint") then Some "run"
         elif handedOver <> item.HandedOver && not (List.isEmpty handedOver) then Some "closures"

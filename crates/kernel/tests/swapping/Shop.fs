@@ -259,3 +259,12 @@ type Shadowing(label: string, count: int, size: int) =
     member _.Doubled = doubled ()
     member _.Count = count
     member _.Sizes(all: Shadowing list) = List.map (fun (one: Shadowing) -> one.size) all
+
+type Numbers(x: int) =
+    member _.Size = 1
+
+    interface Collections.Generic.IEnumerable<int> with
+        member _.GetEnumerator() : Collections.Generic.IEnumerator<int> = (Seq.singleton x).GetEnumerator()
+
+    interface Collections.IEnumerable with
+        member _.GetEnumerator() : Collections.IEnumerator = ((Seq.singleton x) :> Collections.IEnumerable).GetEnumerator()

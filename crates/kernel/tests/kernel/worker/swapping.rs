@@ -255,6 +255,41 @@ async fn other_files_see_what_a_file_added(shop: &Shop, session: &mut Session) {
 }
 
 /// Also one that changes nothing that runs, or only takes something away.
+async fn new_members_are_seen_by_other_files(shop: &Shop, session: &mut Session) {
+    let unit = "    member _.Unit() = 1\n";
+    let with = |body: &str| format!("{unit}    member basket.Fresh(x: int) = {body}\n");
+    shop.save("Shop.fs", unit, &with("basket.Pure x + 1"));
+    shop.save("Later.fs", "Basics.plain x", "(Basket x).Fresh x");
+    let swap = shop.swap(session, &["Shop.fs", "Later.fs"]).await;
+    assert!(kept(&swap).contains(&("Shop.Basket.Fresh", Some(KeptVersion::Reflection))), "{swap:?}");
+    assert_eq!(session.value("Later.callsPlain 4").await, "9");
+    shop.save("Shop.fs", unit, &with("basket.Pure x + 100"));
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    assert_eq!(session.value("Later.callsPlain 4").await, "108", "what calls it is compiled anew");
+    shop.restore("Shop.fs");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert!(!swap.is_applied(), "a build says that nobody has it: {swap:?}");
+    shop.restore("Later.fs");
+    let swap = shop.swap(session, &["Later.fs", "Shop.fs"]).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    assert_eq!(session.value("Later.callsPlain 4").await, "5");
+
+    // Linq's own comes after a type's, and before what is compiled here.
+    let using = "namespace Shop\n\nopen System.Linq\n";
+    let text = Shop::original("Later.fs").replacen("namespace Shop\n", using, 1);
+    fs::write(shop.path("Later.fs"), text.replace("Basics.plain x", "(Numbers x).Sum()")).unwrap();
+    assert!(shop.swap(session, &["Later.fs"]).await.is_applied());
+    assert_eq!(session.value("Later.callsPlain 4").await, "4");
+    shop.save("Shop.fs", "    member _.Size = 1\n", "    member _.Size = 1\n    member _.Sum() = -1\n");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert_eq!(codes(&swap), ["ambiguous"], "{swap:?}");
+    for file in ["Shop.fs", "Later.fs"] {
+        shop.restore(file);
+    }
+    assert!(shop.swap(session, &["Later.fs", "Shop.fs"]).await.is_applied());
+}
+
 async fn every_save_is_told(shop: &Shop, session: &mut Session) {
     // A save that changes nothing that runs is one all the same, and what names its line runs with the new one.
     shop.save("Shop.fs", "module Basics =\n", "module Basics =\n    // said\n");
@@ -344,6 +379,7 @@ seen"#;
     assert_eq!(session.value("Later.callsPlain 3").await, "15", "{swap:?}");
 
     every_save_is_told(&shop, &mut session).await;
+    new_members_are_seen_by_other_files(&shop, &mut session).await;
     other_files_see_what_a_file_added(&shop, &mut session).await;
     callers_use_what_has_another_signature(&shop, &mut session).await;
     others_use_what_is_no_longer_private(&shop, &mut session).await;
@@ -577,6 +613,43 @@ const EDITS: &[Edit] = &[
         ["\"round 1\"", "\"circle 1\""],
     ),
     edit("member _.Value = value", "member _.Value = value", "Box(1).Value", ["1", "1"]),
+    // Members that are new.
+    edit(
+        "member _.Owner = owner",
+        "member this.Owner = this.Titled \"Dr\"\n    member private _.Titled(title: string) = title + \" \" + owner",
+        "Account(\"ada\", 1).Owner",
+        ["\"ada\"", "\"Dr ada\""],
+    ),
+    edit(
+        "sprintf \"%s%A\" prefix this.Value",
+        "sprintf \"%s:%A\" prefix (this.Kept())\n    member _.Kept() : 'a = value",
+        "Box(1).Shown \"a\"",
+        ["\"a1\"", "\"a:1\""],
+    ),
+    edit(
+        "point.X + point.Y",
+        "point.Product + 1\n\n    /// All of it.\n    member point.Product =\n        point.X\n        * point.Y",
+        "{ X = 3; Y = 4 }.Sum",
+        ["7", "13"],
+    ),
+    edit(
+        "Origin = { X = 0; Y = 0 }",
+        "Origin = Point.At()\n    static member At(?x: int) = { X = defaultArg x 5; Y = 0 }",
+        "Point.Origin.Sum",
+        ["0", "5"],
+    ),
+    edit(
+        "counter.Count + x",
+        "counter.Minus x\n    member counter.Minus(x: int) = counter.Count - x",
+        "{ Count = 3 }.Plus 4",
+        ["7", "-1"],
+    ),
+    edit(
+        "level.Words = match level with Low -> \"low\" | High -> \"high\"",
+        "level.Words = if level.IsTop then \"top\" else \"low\"\n    member level.IsTop = level = High",
+        "Level.High.Words",
+        ["\"high\"", "\"top\""],
+    ),
     edit(
         "sprintf \"%s%A\" prefix this.Value",
         "sprintf \"%s=%A\" prefix this.Value",
@@ -819,7 +892,15 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("type Basket(start: int) =", "type Basket(start: int, more: int) =", "shape"),
     ("      Y: int }", "      Y: int\n      Z: int }", "shape"),
     ("    | Square of int", "    | Square of int\n    | Flat", "shape"),
-    ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.Unit2() = 2\n", "member"),
+    ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.Unit(x: int) = x\n", "member"),
+    ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.GetType() = 2\n", "member"),
+    ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.Delay(f: unit -> int) = f ()\n", "member"),
+    ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    override _.GetHashCode() = 2\n", "member"),
+    (
+        "    member _.Unit() = 1\n",
+        "    member _.Unit() = 1\n    member _.Added() = add 2\n",
+        "constructor_state",
+    ),
     ("    member _.Unit() = 1\n", "", "member"),
     ("override _.ToString() = \"basket\"", "override _.ToString() = base.ToString()", "base_call"),
     ("open Shop.Early\n", "open Shop.Early\nopen Shop.Earliest\n", "opened"),
