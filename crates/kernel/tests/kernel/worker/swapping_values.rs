@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use mainstay_model::SwapObstacle;
+
 use super::swapping::{Shop, codes};
 
 /// Files that have something to make, in the place of `let value`: each time it is made, a line is added to a file.
@@ -75,7 +77,10 @@ async fn nothing_is_made_by_a_save_that_is_refused_and_nothing_stays_of_one_that
     fs::write(shop.path("Shop.fs"), &raising).unwrap();
     let swap = shop.swap(&session, &["Shop.fs"]).await;
     assert_eq!(codes(&swap), ["raised"]);
-    assert!(swap.obstacles[0].reason.contains("no such thing"), "{swap:?}");
+    let SwapObstacle { name, line, reason, .. } = &swap.obstacles[0];
+    let place = raising.lines().position(|line| line.contains("no such thing")).unwrap() + 1;
+    assert_eq!((name.as_str(), *line as usize), ("Shop.Basics.value", place), "{swap:?}");
+    assert!(reason.contains("no such thing"), "{swap:?}");
     assert_eq!(session.value("Basics.value, Basics.plain 1, Later.callsPlain 1").await, "(4, 2, 2)");
 
     // And so does a value that waits for nothing, when it is saved once more.
