@@ -86,11 +86,14 @@ async fn by_default_what_a_file_of_the_project_sees_is_open() {
 #[tokio::test]
 async fn a_project_is_brought_in_without_other_processes() {
     let shop = Shop::build().await;
-    let session = Session::begin(shop.beginning(), Vec::new()).await;
+    assert_waited_for_none(&Session::begin(shop.beginning(), Vec::new()).await);
+}
+
+/// Asserts that the worker has waited for no process of its own: the compiler would ask `dotnet --version` which SDK a folder has.
+pub(super) fn assert_waited_for_none(session: &Session) {
     let pid = session.worker.runner.process().info().pid.unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    // The compiler would ask `dotnet --version` which SDK the folder has, and wait for that.
     assert_eq!(fields[13..15], ["0", "0"], "the time of processes that the worker waited for");
 }
 
