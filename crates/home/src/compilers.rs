@@ -13,7 +13,7 @@ const FILE: &str = "compilers.json";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompilerRecord {
-    /// Its process.
+    /// The number of its process.
     pub pid: u32,
     /// When that was started, in the system's own terms, so that no other process of its number is meant.
     pub started: Option<u64>,

@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompilerView {
-    /// Its process.
+    /// The number of its process.
     pub pid: u32,
     /// Whether it has compiled before, and is used.
     pub is_warm: bool,
