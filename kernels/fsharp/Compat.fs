@@ -301,6 +301,22 @@ let endSession (session: Session) =
 #if FCS_NEW
 let private anyAccess = BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic
 
+/// Tells the compiler that the SDK of a folder is the session's, which is the one that the compiler is of. Otherwise the first check of code
+/// there starts `dotnet --version` and waits for it. Where it cannot be told, that happens.
+let tellSdk (folder: string) =
+    try
+        let assembly = typeof<FSharpChecker>.Assembly
+        let sdk = DirectoryInfo(Path.GetDirectoryName assembly.Location).Parent
+        let root = sdk.Parent.Parent.FullName
+        let host = match Environment.GetEnvironmentVariable "DOTNET_HOST_PATH" with null | "" -> root | path -> Path.GetDirectoryName path
+        if sdk.Parent.Name = "sdk" && host = root && File.Exists(Path.Combine(sdk.FullName, "dotnet.dll")) then
+            let known =
+                assembly.GetType("FSharp.Compiler.FxResolver").GetField("desiredDotNetSdkVersionForDirectoryCache", BindingFlags.Static ||| BindingFlags.Public ||| BindingFlags.NonPublic)
+            match known.GetValue null with
+            | :? Collections.Concurrent.ConcurrentDictionary<string, Result<string, exn>> as versions -> versions.TryAdd(folder, Ok sdk.Name) |> ignore
+            | _ -> ()
+    with _ -> ()
+
 let private fieldOf (name: string) (owner: obj) = owner.GetType().GetField(name, anyAccess).GetValue owner
 
 /// Asks the runtime to abort the submission that runs. The service does this itself only inside `Run`, which reads standard input and
@@ -311,6 +327,9 @@ let abortSubmission (session: Session) =
         execution.GetType().GetMethod("TryAbort", anyAccess).Invoke(execution, [||]) |> ignore
     with _ -> ()
 #else
+/// The service of SDK 3.1 does not ask for the SDK of a folder.
+let tellSdk (_: string) = ()
+
 /// The runtime of SDK 3.1 cannot abort a thread.
 let abortSubmission (_: Session) = ()
 #endif

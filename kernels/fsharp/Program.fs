@@ -107,6 +107,8 @@ type private Worker(channel: Channel) =
         | Some missing -> failwith ("the referenced assembly does not exist: " + missing)
         | None -> ()
         Environment.CurrentDirectory <- wanted.WorkingDirectory
+        // The system may know the folder by another path.
+        [ wanted.WorkingDirectory; Environment.CurrentDirectory ] |> List.distinct |> List.iter Compat.tellSdk
         UserOutput.install (fun job isError text -> channel.Send(encodeOutput job isError text))
         Input.install channel.Send
         Applications.install channel.Send wanted.Project

@@ -55,6 +55,7 @@ let private unheard (work: unit -> unit) =
 
 /// Runs what first requests need, and makes a session with these arguments. Takes no more memory than that needs afterwards.
 let prepare (arguments: string list) : Standby =
+    Compat.tellSdk Environment.CurrentDirectory
     let warm = Evaluator(beginning arguments, new StringWriter())
     try unheard (fun () -> run warm) finally warm.End()
     let standby = { Arguments = arguments; Session = Evaluator(beginning arguments, new StringWriter()) }

@@ -8,6 +8,7 @@
 //!
 //! Nothing here runs a daemon or connects to one.
 
+pub mod compilers;
 pub mod config;
 mod daemon_record;
 pub mod environment;

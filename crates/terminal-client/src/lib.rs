@@ -9,6 +9,7 @@
 
 pub mod agent_settings;
 pub mod ask;
+pub mod compilers;
 pub mod connect;
 pub mod coverage;
 pub mod daemon_fate;

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mainstay_home::Home;
+use mainstay_home::compilers::{self, CompilerRecord};
 use mainstay_home::config::FsharpConfig;
 use mainstay_kernel::fsharp::project::{Built, OnStep, Plan, Resolved};
 use mainstay_kernel::fsharp::{Code, Sdk, Search, select};
 use mainstay_kernel::worker::{CompilerProcess, launch_compiler};
 use mainstay_os::process::Launch;
-use mainstay_os::system::available_bytes;
+use mainstay_os::system::{available_bytes, started_at};
 use mainstay_shim::Activity;
+use rustix::process::Pid;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -23,9 +26,13 @@ use crate::fsharp::program;
 /// How often it is looked what the compilers take, and whether they have anything to do.
 const LOOK: Duration = Duration::from_secs(10);
 /// How often a new compiler does its work for nothing: after that it is about as fast as it gets.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
+/// How often it has done so when it is faster than a build, and used.
+const FIRST_ROUNDS: usize = 2;
 /// How long that may take before no other round is begun.
-const WARM_UP: Duration = Duration::from_secs(20);
+const WARM_UP: Duration = Duration::from_secs(40);
+/// Has the runtime make fast code of what is used often while other code is still new: half the rounds do then.
+const EAGER: (&str, &str) = ("DOTNET_TC_CallCountingDelayMs", "0");
 /// Of how many projects it is known how they are built again.
 const PLANS: usize = 32;
 /// So many compilers may end by themselves before none is started any more, until a project was built.
@@ -41,12 +48,16 @@ pub(super) struct Keeper {
     state: Mutex<State>,
     /// That something is wanted, or no more.
     changed: Notify,
+    /// Whether a compiler does its work for nothing.
+    is_warming: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// The projects that were built since it was found out how they are built again, the newest last.
-    wanted: Vec<BuiltProject>,
+    /// The projects that were built since it was found out how they are built again, the newest last, each with the number of its build.
+    wanted: Vec<(BuiltProject, u64)>,
+    /// How often something was wanted.
+    wishes: u64,
     /// How projects are built again, the newest last; or why they are not.
     plans: Vec<(BuiltProject, Known)>,
     compilers: HashMap<PathBuf, Kept>,
@@ -69,6 +80,22 @@ struct Kept {
     is_warm: bool,
 }
 
+/// That a compiler does its work for nothing, until it is dropped.
+struct Warming<'a>(&'a AtomicBool);
+
+impl<'a> Warming<'a> {
+    fn begins(is_warming: &'a AtomicBool) -> Self {
+        is_warming.store(true, Ordering::Relaxed);
+        Self(is_warming)
+    }
+}
+
+impl Drop for Warming<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Keeper {
     pub(super) fn new(
         home: &Home,
@@ -84,6 +111,7 @@ impl Keeper {
             activity,
             state: Mutex::default(),
             changed: Notify::new(),
+            is_warming: AtomicBool::new(false),
         }
     }
 
@@ -110,10 +138,8 @@ impl Keeper {
             };
             let kept =
                 state.compilers.get_mut(&sdk.root).filter(|kept| kept.is_warm && !kept.process.has_ended());
+            // Where it makes something else just now, that is done before a build would be.
             let kept = kept.ok_or("no compiler is warm")?;
-            if kept.process.is_busy() {
-                return Err("the warm compiler is busy".to_owned());
-            }
             kept.used = Instant::now();
             (plan, Arc::clone(&kept.process))
         };
@@ -130,23 +156,24 @@ impl Keeper {
     pub(super) fn want(&self, project: BuiltProject) {
         let mut state = self.state();
         state.deaths = 0;
-        state.wanted.retain(|wanted| wanted.path != project.path);
-        state.wanted.push(project);
+        state.want(project);
         drop(state);
         self.changed.notify_waiters();
     }
 
-    /// The same where that is not known already, with a compiler that is warm: one that is warmed once more builds nothing meanwhile.
+    /// The same where that is neither wanted nor known already, with a compiler that is warm.
     pub(super) fn want_unless_ready(&self, project: BuiltProject) {
         let is_ready = {
             let state = self.state();
-            match state.plan(&project) {
-                Some(Known::Planned(_, sdk)) => state
-                    .compilers
-                    .get(&sdk.root)
-                    .is_some_and(|kept| kept.is_warm && !kept.process.has_ended()),
-                Some(Known::Unplanned(_)) | None => false,
-            }
+            let is_wanted = state.wanted.iter().any(|(wanted, _)| wanted.is_same(&project));
+            is_wanted
+                || match state.plan(&project) {
+                    Some(Known::Planned(_, sdk)) => state
+                        .compilers
+                        .get(&sdk.root)
+                        .is_some_and(|kept| kept.is_warm && !kept.process.has_ended()),
+                    Some(Known::Unplanned(_)) | None => false,
+                }
         };
         if !is_ready {
             self.want(project);
@@ -163,7 +190,10 @@ impl Keeper {
                 tokio::select! {
                     () = &mut changed => {
                         changed.set(self.changed.notified());
-                        break;
+                        // What is warm by then is so for what was built meanwhile, too.
+                        if !self.is_warming.load(Ordering::Relaxed) {
+                            break;
+                        }
                     }
                     () = &mut prepared, if wanted.is_some() => break,
                     () = sleep(LOOK) => {
@@ -177,45 +207,46 @@ impl Keeper {
         }
     }
 
-    fn next_wanted(&self) -> Option<BuiltProject> {
+    fn next_wanted(&self) -> Option<(BuiltProject, u64)> {
         let state = self.state();
         state.wanted.last().filter(|_| state.deaths < DEATHS).cloned()
     }
 
     /// Finds out how a project is built again, and warms a compiler. Dropping the future gives that up.
-    async fn prepare(&self, wanted: Option<BuiltProject>) {
-        let Some(project) = wanted else { return };
+    async fn prepare(&self, wanted: Option<(BuiltProject, u64)>) {
+        let Some((project, wish)) = wanted else { return };
         self.activity.rests_for(self.terms.rest).await;
         while has_less_than(self.terms.memory_bytes) {
             sleep(LOOK).await;
             self.activity.rests_for(self.terms.rest).await;
         }
-        let mut warmed = None;
-        let known = match self.plan(&project).await {
-            Ok((plan, sdk)) => match self.warmed(&plan, &sdk).await {
-                Ok(process) => {
-                    warmed = process.pid();
-                    Known::Planned(Arc::new(plan), sdk)
-                }
-                Err(reason) => {
-                    self.state().deaths += 1;
-                    Known::Unplanned(reason)
-                }
-            },
-            Err(reason) => Known::Unplanned(reason),
-        };
+        let planned = self.plan(&project).await;
+        let is_other = !self.state().knows(&project);
+        // A compiler that is warm by the time of the next build is used, whether or not it does more for nothing.
+        match &planned {
+            Ok((plan, sdk)) => self.learn(&project, Known::Planned(Arc::new(plan.clone()), sdk.clone())),
+            Err(reason) => self.learn(&project, Known::Unplanned(reason.clone())),
+        }
+        if let Ok((plan, sdk)) = planned
+            && let Err(reason) = self.warm(&plan, &sdk, is_other).await
+        {
+            self.state().deaths += 1;
+            self.learn(&project, Known::Unplanned(reason));
+        }
+        // One that was built again meanwhile is wanted again.
+        self.state().wanted.retain(|(_, number)| *number != wish);
+    }
+
+    /// Keeps what is known of a project.
+    fn learn(&self, project: &BuiltProject, known: Known) {
         if let Known::Unplanned(reason) = &known {
             tracing::info!(project = %project.path.display(), reason, "a project is always built by msbuild");
         }
         let mut state = self.state();
-        state.wanted.retain(|wanted| !wanted.is_same(&project));
         state.plans.retain(|(planned, _)| planned.path != project.path);
         let surplus = (state.plans.len() + 1).saturating_sub(PLANS);
         state.plans.drain(..surplus);
-        state.plans.push((project, known));
-        if let Some(process) = warmed {
-            tracing::info!("a compiler is warm process={process}");
-        }
+        state.plans.push((project.clone(), known));
     }
 
     async fn plan(&self, project: &BuiltProject) -> Result<(Plan, Sdk), String> {
@@ -226,24 +257,54 @@ impl Keeper {
         Ok((plan, sdk))
     }
 
-    /// Sees to it that the compiler of this SDK is there and has done this work before.
-    async fn warmed(&self, plan: &Plan, sdk: &Sdk) -> Result<Arc<CompilerProcess>, String> {
+    /// Sees to it that the compiler of this SDK is there and has done this work before; one that is warm already, where the work is another.
+    async fn warm(&self, plan: &Plan, sdk: &Sdk, is_other: bool) -> Result<(), String> {
         let (process, rounds) = match self.compiler(sdk) {
-            Some(process) => (process, 1),
+            Some(process) => (process, usize::from(is_other)),
             None => (self.start(sdk).await?, ROUNDS),
         };
-        let began = Instant::now();
-        for _ in 0..rounds {
+        let _warming = Warming::begins(&self.is_warming);
+        let mut taken = Duration::ZERO;
+        for round in 1..=rounds {
+            let began = Instant::now();
             plan.warm_up(&*process).await?;
-            if began.elapsed() > WARM_UP {
+            taken += began.elapsed();
+            if round >= FIRST_ROUNDS {
+                self.becomes_warm(sdk);
+            }
+            if taken > WARM_UP {
                 break;
             }
+            // What a user builds is not to share the machine with it.
+            self.activity.rests_for(self.terms.rest).await;
         }
-        if let Some(kept) = self.state().compilers.get_mut(&sdk.root) {
-            kept.is_warm = true;
-            kept.used = Instant::now();
+        self.becomes_warm(sdk);
+        Ok(())
+    }
+
+    /// The compiler of this SDK is used from now on.
+    fn becomes_warm(&self, sdk: &Sdk) {
+        let mut state = self.state();
+        let Some(kept) = state.compilers.get_mut(&sdk.root) else { return };
+        if !kept.is_warm {
+            tracing::info!("a compiler is warm process={}", kept.process.pid().unwrap_or_default());
         }
-        Ok(process)
+        kept.is_warm = true;
+        kept.used = Instant::now();
+        self.tell(&state);
+    }
+
+    /// Tells those who look at the home which compilers there are.
+    fn tell(&self, state: &State) {
+        let record = |kept: &Kept| {
+            let pid = kept.process.pid()?;
+            let started = i32::try_from(pid).ok().and_then(Pid::from_raw).and_then(started_at);
+            Some(CompilerRecord { pid, started, is_warm: kept.is_warm })
+        };
+        let records: Vec<_> = state.compilers.values().filter_map(record).collect();
+        if let Err(error) = compilers::tell(&self.sockets, &records) {
+            tracing::debug!(%error, "the status will not tell of the warm compilers");
+        }
     }
 
     fn compiler(&self, sdk: &Sdk) -> Option<Arc<CompilerProcess>> {
@@ -254,10 +315,11 @@ impl Keeper {
 
     async fn start(&self, sdk: &Sdk) -> Result<Arc<CompilerProcess>, String> {
         let program = program(&self.search.home, sdk).await.map_err(|error| error.to_string())?;
+        let eager = (EAGER.0.into(), EAGER.1.into());
         let launch = Launch {
             program: program.program,
             arguments: program.arguments,
-            environment: program.environment,
+            environment: program.environment.into_iter().chain([eager]).collect(),
         };
         let process = launch_compiler(&launch, &self.sockets).await.map_err(|error| error.to_string())?;
         let process = Arc::new(process);
@@ -270,6 +332,7 @@ impl Keeper {
         }
         let kept = Kept { process: Arc::clone(&process), used: Instant::now(), is_warm: false };
         state.compilers.insert(sdk.root.clone(), kept);
+        self.tell(&state);
         Ok(process)
     }
 
@@ -277,7 +340,7 @@ impl Keeper {
     fn let_go(&self) {
         let memory_is_short = has_less_than(self.terms.memory_bytes / 2);
         let mut state = self.state();
-        let mut lost = Vec::new();
+        let (before, mut lost) = (state.compilers.len(), Vec::new());
         state.compilers.retain(|root, kept| {
             let takes = kept.process.usage().map_or(0, |usage| usage.resident_bytes);
             let is_large = self.terms.bytes.is_some_and(|most| takes > most);
@@ -288,20 +351,34 @@ impl Keeper {
             let is_left = kept.used.elapsed() > self.terms.idle && !kept.process.is_busy();
             !(has_ended || is_large || is_left || memory_is_short)
         });
+        if state.compilers.len() < before {
+            self.tell(&state);
+        }
         for (root, has_ended) in lost {
             tracing::info!(has_ended, "a warm compiler is gone");
             state.deaths += u32::from(has_ended);
             let is_of = |(_, known): &&(BuiltProject, Known)| matches!(known, Known::Planned(_, sdk) if sdk.root == root);
             let newest = state.plans.iter().rev().find(is_of).map(|(project, _)| project.clone());
-            let is_new = |project: &BuiltProject| !state.wanted.contains(project);
+            let is_new = |project: &BuiltProject| !state.wanted.iter().any(|(wanted, _)| wanted == project);
             if let Some(project) = newest.filter(is_new) {
-                state.wanted.push(project);
+                state.want(project);
             }
         }
     }
 }
 
 impl State {
+    fn want(&mut self, project: BuiltProject) {
+        self.wishes += 1;
+        self.wanted.retain(|(wanted, _)| wanted.path != project.path);
+        self.wanted.push((project, self.wishes));
+    }
+
+    /// Whether it is known how this very project is built again.
+    fn knows(&self, project: &BuiltProject) -> bool {
+        matches!(self.plan(project), Some(Known::Planned(..)))
+    }
+
     fn plan(&self, project: &BuiltProject) -> Option<Known> {
         self.plans.iter().find(|(planned, _)| planned.is_same(project)).map(|(_, known)| known.clone())
     }

@@ -24,12 +24,17 @@ const BUILDS: usize = 3;
 /// How often a rebuild is tried until the warm compiler does it.
 const TRIES: usize = 10;
 
-/// A type that four files use, and one that twenty do.
+/// A type that four files use, in a project of those and in one of 26 files, and one that twenty do.
 pub(crate) async fn slow(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
     println!("\n| a type is changed | median | longest |\n|---|---|---|");
-    for (users, row) in [(4, "four files use it"), (19, "a core type of 20 files")] {
-        let project = folder.join(format!("slow{users}"));
-        write_project(&project, users)?;
+    let projects = [
+        (4, 0, "four files use it"),
+        (4, 21, "four of the project's 26 files use it"),
+        (19, 0, "a core type of 20 files"),
+    ];
+    for (users, others, row) in projects {
+        let project = folder.join(format!("slow{}", users + others));
+        write_project(&project, users, others)?;
         let sdk = choose(&Search::from_env(&daemon.home))?;
         let (all, compiled) = changed(daemon, &project, &sdk).await?;
         print_row(&format!("{row}: until an eval has run the new code"), spread(all));
@@ -121,14 +126,15 @@ fn change(project: &Path, number: usize) -> Result<(), Failure> {
     Ok(std::fs::write(project.join("Core.fs"), code)?)
 }
 
-/// A project of a type and so many files that use it, with twenty functions each.
-fn write_project(folder: &Path, users: usize) -> Result<(), Failure> {
+/// A project of a type, and so many files that use it and others that do not, with twenty functions each.
+fn write_project(folder: &Path, users: usize, others: usize) -> Result<(), Failure> {
     std::fs::create_dir(folder)?;
     let mut files = "<Compile Include=\"Core.fs\" />".to_owned();
-    for user in 1..=users {
+    for user in 1..=users + others {
+        let (kind, id) = if user > others { ("Core.Item", "item.Id") } else { ("int", "item") };
         let function = |number| {
             format!(
-                "    let f{number} (item: Core.Item) (text: string) =\n        match item.Id % 3 with\n        | 0 -> text.Length + {number}\n        | 1 -> [ 1 .. item.Id ] |> List.map (fun one -> one * {number}) |> List.sum\n        | _ -> text |> Seq.filter System.Char.IsLetter |> Seq.length\n"
+                "    let f{number} (item: {kind}) (text: string) =\n        match {id} % 3 with\n        | 0 -> text.Length + {number}\n        | 1 -> [ 1 .. {id} ] |> List.map (fun one -> one * {number}) |> List.sum\n        | _ -> text |> Seq.filter System.Char.IsLetter |> Seq.length\n"
             )
         };
         let functions: String = (1..=20).map(function).collect();

@@ -12,6 +12,7 @@ use mainstay_home::environment::EnvironmentSource;
 use mainstay_log::{Examination, Finding, Progress, Weight, examine};
 use mainstay_model::Error;
 use mainstay_terminal::{self as terminal, Paint, Tone, bytes, counted, printable};
+use mainstay_terminal_client::compilers::{CompilerView, compilers, compilers_text};
 use mainstay_terminal_client::shims::{ShimView, StandbyView, shims, shims_text, standby, standby_text};
 use serde::Serialize;
 
@@ -33,7 +34,7 @@ pub(super) struct Doctor {
 impl Doctor {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
         ask_login_shell(home);
-        let (shims, standby) = (shims(home)?, standby(home)?);
+        let (shims, standby, compilers) = (shims(home)?, standby(home)?, compilers(home)?);
         let Some(mut report) = examine_aloud(home)? else {
             if self.json {
                 super::print_json(&NoStore { sound: true, store: None })?;
@@ -45,11 +46,11 @@ impl Doctor {
             report.note_unknown_principals(|principal| config.knows(principal));
         }
         if self.json {
-            super::print_json(&ReportView::of(&report, &shims, standby))?;
+            super::print_json(&ReportView { standby, compilers, ..ReportView::of(&report, &shims) })?;
         } else {
             let paint = Paint::stdout();
             print!("{}{}", report_text(&report, paint), shims_text(&shims, report.in_use, paint));
-            print!("{}", standby_text(standby.as_ref()));
+            print!("{}{}", standby_text(standby.as_ref()), compilers_text(&compilers));
         }
         Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -173,6 +174,8 @@ struct ReportView<'a> {
     shims: &'a [ShimView],
     #[serde(skip_serializing_if = "Option::is_none")]
     standby: Option<StandbyView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compilers: Vec<CompilerView>,
 }
 
 #[derive(Serialize)]
@@ -187,7 +190,7 @@ struct FindingView<'a> {
 }
 
 impl<'a> ReportView<'a> {
-    fn of(report: &'a Examination, shims: &'a [ShimView], standby: Option<StandbyView>) -> Self {
+    fn of(report: &'a Examination, shims: &'a [ShimView]) -> Self {
         let findings = report.findings.iter().map(|finding| FindingView {
             weight: finding.weight(),
             finding,
@@ -195,6 +198,7 @@ impl<'a> ReportView<'a> {
             lost: finding.lost(),
             next_step: finding.next_step(),
         });
-        Self { sound: report.is_sound(), store: report, findings: findings.collect(), shims, standby }
+        let (sound, findings) = (report.is_sound(), findings.collect());
+        Self { sound, store: report, findings, shims, standby: None, compilers: Vec::new() }
     }
 }

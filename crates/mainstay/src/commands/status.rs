@@ -7,6 +7,7 @@ use mainstay_home::Home;
 use mainstay_model::{Error, Timestamp};
 use mainstay_protocol::operations::{DaemonStatus, GetStatus};
 use mainstay_terminal::Paint;
+use mainstay_terminal_client::compilers::{CompilerView, compilers, compilers_text};
 use mainstay_terminal_client::connect::connect_any_version;
 use mainstay_terminal_client::shims::{ShimView, StandbyView, shims, shims_text, standby, standby_text};
 use mainstay_terminal_client::status::{limits_text, status_text};
@@ -37,13 +38,13 @@ impl Status {
             connected => connected?,
         };
         let status = connection.client.call(GetStatus {}).await?;
-        let (shims, standby) = (shims(home)?, standby(home)?);
+        let (shims, standby, compilers) = (shims(home)?, standby(home)?, compilers(home)?);
         if self.json {
-            super::print_json(&StatusView { status, shims, standby })?;
+            super::print_json(&StatusView { status, shims, standby, compilers })?;
         } else {
             let paint = Paint::stdout();
             print!("{}{}", status_text(&status, paint, Timestamp::now()), shims_text(&shims, true, paint));
-            print!("{}", standby_text(standby.as_ref()));
+            print!("{}{}", standby_text(standby.as_ref()), compilers_text(&compilers));
             if self.limits {
                 print!("{}", limits_text(&status.limits));
             }
@@ -60,4 +61,6 @@ struct StatusView {
     shims: Vec<ShimView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     standby: Option<StandbyView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compilers: Vec<CompilerView>,
 }

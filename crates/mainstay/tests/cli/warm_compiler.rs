@@ -36,6 +36,37 @@ fn warmed(world: &World) -> Option<(usize, i32)> {
     Some((all.len(), *all.last()?))
 }
 
+/// The compilers that the status tells of: their processes, and whether they are used.
+fn kept(world: &World) -> Vec<(i64, bool)> {
+    let status = world.run(["status", "--json"]).json();
+    let compilers = status["compilers"].as_array().cloned().unwrap_or_default();
+    compilers.iter().map(|one| (one["pid"].as_i64().unwrap(), one["isWarm"].as_bool().unwrap())).collect()
+}
+
+#[test]
+fn a_rebuild_leaves_the_compiler_that_becomes_warm_alone() {
+    let world = World::new().with_warm_compilers();
+    std::fs::write(world.work().join("Shop.fsproj"), PROJECT).unwrap();
+    let save = |member: &str| std::fs::write(world.work().join("Cart.fs"), code(member)).unwrap();
+    save("First");
+    assert_eq!(world.run(["session", "new", "--project", "Shop.fsproj"]).code, 0);
+    assert!(within(PATIENCE, || !kept(&world).is_empty()), "no compiler is started");
+    let first = kept(&world)[0];
+    save("Second");
+    rebuilt(&world);
+    assert_eq!(world.eval("Cart.one.Second")["value"], "7");
+    assert!(within(PATIENCE, || kept(&world) == [(first.0, true)]), "{first:?} {:?}", kept(&world));
+    let said = world.run(["status"]).stdout;
+    assert!(said.contains("  1 compiler for projects that are built again, which has "), "{said}");
+    // What was built meanwhile is known too, once that was found out.
+    assert!(within(PATIENCE, || {
+        save("Third");
+        rebuilt(&world)["reason"] == "warm-compiler"
+    }));
+    assert_eq!(kept(&world), [(first.0, true)]);
+    assert_eq!(world.eval("Cart.one.Third")["value"], "7");
+}
+
 #[test]
 fn a_rebuild_is_done_by_the_warm_compiler_and_by_a_build_where_that_is_gone() {
     let world = World::new().with_warm_compilers();

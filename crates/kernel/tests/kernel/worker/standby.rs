@@ -11,7 +11,7 @@ use mainstay_os::process::Launch;
 use mainstay_runner::query::KernelQuery;
 use tempfile::TempDir;
 
-use super::startup::Shop;
+use super::startup::{Shop, assert_waited_for_none};
 use super::{Session, WorkerProgram, has_ended, program, soon, watch};
 
 /// A worker that stands by, and its sockets.
@@ -173,6 +173,7 @@ async fn a_worker_that_stood_by_brings_in_a_project() {
     let shop = Shop::build().await;
     let mut session = Ahead::start().await.begin(shop.beginning(), &[]).await;
     assert_eq!(session.value("total [ { Name = \"tea\"; Price = 250 } ] + free").await, "5250");
+    assert_waited_for_none(&session);
 }
 
 #[tokio::test]

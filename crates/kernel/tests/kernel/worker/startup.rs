@@ -84,6 +84,20 @@ async fn by_default_what_a_file_of_the_project_sees_is_open() {
 }
 
 #[tokio::test]
+async fn a_project_is_brought_in_without_other_processes() {
+    let shop = Shop::build().await;
+    assert_waited_for_none(&Session::begin(shop.beginning(), Vec::new()).await);
+}
+
+/// Asserts that the worker has waited for no process of its own: the compiler would ask `dotnet --version` which SDK a folder has.
+pub(super) fn assert_waited_for_none(session: &Session) {
+    let pid = session.worker.runner.process().info().pid.unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    assert_eq!(fields[13..15], ["0", "0"], "the time of processes that the worker waited for");
+}
+
+#[tokio::test]
 async fn a_projects_namespaces_and_modules_are_open() {
     let shop = Shop::build().await;
     let mut session = Session::begin(shop.beginning(), Vec::new()).await;
