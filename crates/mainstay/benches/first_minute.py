@@ -40,48 +40,40 @@ LONGEST = 180
 
 
 class Registry(http.server.BaseHTTPRequestHandler):
-    """The packages of a folder as a registry of npm has them."""
+    """A registry of npm: what it answers for each path."""
 
-    def __init__(self, folder, *arguments):
-        self.folder = folder
+    def __init__(self, answers, *arguments):
+        self.answers = answers
         super().__init__(*arguments)
 
     def do_GET(self):
-        name = self.path.lstrip("/").replace("%2f", "/").replace("%2F", "/")
-        body = self.archive(name) if name.endswith(".tgz") else self.document(name)
-        self.send_response(200 if body else 404)
+        body = self.answers.get(self.path.lower().replace("%2f", "/"))
+        self.send_response(404 if body is None else 200)
         self.end_headers()
         self.wfile.write(body or b"{}")
-
-    def archive(self, name):
-        with open(os.path.join(self.folder, os.path.basename(name)), "rb") as file:
-            return file.read()
-
-    def document(self, name):
-        for path in glob.glob(os.path.join(self.folder, "*.tgz")):
-            with open(path, "rb") as file:
-                packed = file.read()
-            with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-                manifest = json.load(archive.extractfile("package/package.json"))
-            if manifest["name"] == name:
-                place = f"http://{self.headers['Host']}/{os.path.basename(path)}"
-                integrity = "sha512-" + base64.b64encode(hashlib.sha512(packed).digest()).decode()
-                manifest["dist"] = {"tarball": place, "integrity": integrity}
-                version = manifest["version"]
-                return json.dumps(
-                    {"name": name, "dist-tags": {"latest": version}, "versions": {version: manifest}}
-                ).encode()
-        return None
 
     def log_message(self, *_):
         pass
 
 
 def serve(folder):
-    """The address of a registry of npm that has the packages of a folder."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Registry, folder))
+    """The address of a registry of npm that has the packages of a folder. All is read before anything is measured."""
+    answers = {}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Registry, answers))
+    address = f"http://127.0.0.1:{server.server_port}"
+    for path in glob.glob(os.path.join(folder, "*.tgz")):
+        with open(path, "rb") as file:
+            packed = file.read()
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            manifest = json.load(archive.extractfile("package/package.json"))
+        place = f"/{os.path.basename(path)}"
+        integrity = "sha512-" + base64.b64encode(hashlib.sha512(packed).digest()).decode()
+        manifest["dist"] = {"tarball": address + place, "integrity": integrity}
+        name, version = manifest["name"], manifest["version"]
+        document = {"name": name, "dist-tags": {"latest": version}, "versions": {version: manifest}}
+        answers |= {place: packed, f"/{name}": json.dumps(document).encode()}
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}/"
+    return f"{address}/"
 
 
 class Newcomer:
