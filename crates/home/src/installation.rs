@@ -14,6 +14,16 @@ pub struct Installation {
     pub uninstall: String,
 }
 
+/// The scope of npm's packages for platforms. In commands, `PLATFORM` stands for the name of the one that is installed.
+const SCOPE: &str = "@mainstay-sessions";
+const PLATFORM: &str = "PLATFORM";
+
+/// How Debian calls the architecture of this program.
+const DEBIAN_ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+
+/// What the script in the archive puts below its prefix, and Debian's package does not.
+const OF_ARCHIVE: &str = "share/doc/mainstay/THIRD-PARTY.txt";
+
 /// How one package manager is recognised, and what it is told.
 struct Rule {
     by: &'static str,
@@ -67,20 +77,20 @@ const RULES: &[Rule] = &[
     rule(
         "npx",
         &["_npx"],
-        "npx --package dist/mainstay-sessions-VERSION.tgz --package dist/mainstay-sessions-linux-x64-VERSION.tgz mainstay",
+        "npx --package ./dist/mainstay-sessions-VERSION.tgz --package ./dist/mainstay-sessions-PLATFORM-VERSION.tgz mainstay",
         "nothing is installed: `npm cache clean --force` empties what npx keeps",
     ),
     rule(
         "npm",
         &["lib", "node_modules"],
-        "npm install -g dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
-        "npm uninstall -g mainstay-sessions @mainstay-sessions/linux-x64",
+        "npm install -g ./dist/mainstay-sessions-VERSION.tgz ./dist/mainstay-sessions-PLATFORM-VERSION.tgz",
+        "npm uninstall -g mainstay-sessions @mainstay-sessions/PLATFORM",
     ),
     rule(
         "npm",
         &["node_modules"],
-        "npm install dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
-        "npm uninstall mainstay-sessions @mainstay-sessions/linux-x64",
+        "npm install ./dist/mainstay-sessions-VERSION.tgz ./dist/mainstay-sessions-PLATFORM-VERSION.tgz",
+        "npm uninstall mainstay-sessions @mainstay-sessions/PLATFORM",
     ),
     rule("Homebrew", &["Cellar", "mainstay"], "brew upgrade mainstay", "brew uninstall mainstay"),
     rule("cargo", &[".cargo", "bin"], "cargo install --path crates/mainstay", "cargo uninstall mainstay"),
@@ -99,7 +109,10 @@ impl Installation {
         let found =
             RULES.iter().find(|rule| names.windows(rule.folders.len()).any(|part| part == rule.folders));
         if let Some(Rule { by, upgrade, uninstall, .. }) = found {
-            return Self { by: Some(by), upgrade: (*upgrade).to_owned(), uninstall: (*uninstall).to_owned() };
+            let platform = behind(&names, SCOPE).unwrap_or(PLATFORM);
+            let [upgrade, uninstall] =
+                [upgrade, uninstall].map(|command| command.replace(PLATFORM, platform));
+            return Self { by: Some(by), upgrade, uninstall };
         }
         if let Some(tools) = before(program, ".store") {
             let place = format!("--tool-path {} mainstay", tools.display());
@@ -123,8 +136,16 @@ impl Installation {
         {
             return Self {
                 by: Some("apt"),
-                upgrade: "sudo apt install ./dist/mainstay_VERSION_amd64.deb".to_owned(),
+                upgrade: format!("sudo apt install ./dist/mainstay_VERSION_{DEBIAN_ARCHITECTURE}.deb"),
                 uninstall: "sudo apt remove mainstay".to_owned(),
+            };
+        }
+        if let Some(prefix) = program.ancestors().nth(2).filter(|prefix| is_file(&prefix.join(OF_ARCHIVE))) {
+            let command = format!("./install.sh --prefix {}", prefix.display());
+            return Self {
+                by: Some("install.sh"),
+                upgrade: format!("{command}, in the folder of the newer archive"),
+                uninstall: format!("{command} --uninstall, in the folder of the archive"),
             };
         }
         Self {
@@ -145,6 +166,12 @@ impl Installation {
     }
 }
 
+/// The name behind another in a path.
+fn behind<'a>(names: &[&'a str], name: &str) -> Option<&'a str> {
+    let position = names.iter().position(|found| *found == name)?;
+    names.get(position + 1).copied()
+}
+
 /// The part of a path before a folder of this name.
 fn before(path: &Path, name: &str) -> Option<PathBuf> {
     path.ancestors()
@@ -158,13 +185,18 @@ mod tests {
     use super::*;
 
     fn of(program: &str) -> Installation {
-        let there = ["/home/ada/shop/.venv/pyvenv.cfg", "/var/lib/dpkg/info/mainstay.list"];
+        let there = [
+            "/home/ada/shop/.venv/pyvenv.cfg",
+            "/var/lib/dpkg/info/mainstay.list",
+            "/home/ada/.local/share/doc/mainstay/THIRD-PARTY.txt",
+        ];
         Installation::of(Path::new(program), |path| there.iter().any(|file| Path::new(file) == path))
     }
 
     #[test]
     fn each_package_manager_is_told_from_the_programs_path() {
         let store = ".store/mainstay.linux-x64/0.1.0/mainstay.linux-x64/0.1.0/tools/any/linux-x64/mainstay";
+        let debian = format!("sudo apt install ./dist/mainstay_VERSION_{DEBIAN_ARCHITECTURE}.deb");
         let table = [
             (format!("/home/ada/.dotnet/tools/{store}"), "dotnet tool update -g mainstay --source dist"),
             (format!("/opt/bin/{store}"), "dotnet tool update --tool-path /opt/bin mainstay --source dist"),
@@ -191,19 +223,23 @@ mod tests {
             (
                 "/usr/local/lib/node_modules/mainstay-sessions/node_modules/@mainstay-sessions/linux-x64/bin/mainstay"
                     .to_owned(),
-                "npm install -g dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
+                "npm install -g ./dist/mainstay-sessions-VERSION.tgz ./dist/mainstay-sessions-linux-x64-VERSION.tgz",
             ),
             (
                 "/home/ada/shop/node_modules/@mainstay-sessions/linux-x64/bin/mainstay".to_owned(),
-                "npm install dist/mainstay-sessions-VERSION.tgz dist/mainstay-sessions-linux-x64-VERSION.tgz",
+                "npm install ./dist/mainstay-sessions-VERSION.tgz ./dist/mainstay-sessions-linux-x64-VERSION.tgz",
             ),
             (
                 "/home/ada/.npm/_npx/1f/node_modules/@mainstay-sessions/linux-x64/bin/mainstay".to_owned(),
-                "npx --package dist/mainstay-sessions-VERSION.tgz --package dist/mainstay-sessions-linux-x64-VERSION.tgz mainstay",
+                "npx --package ./dist/mainstay-sessions-VERSION.tgz --package ./dist/mainstay-sessions-linux-x64-VERSION.tgz mainstay",
             ),
             ("/opt/homebrew/Cellar/mainstay/0.1.0/bin/mainstay".to_owned(), "brew upgrade mainstay"),
-            ("/usr/bin/mainstay".to_owned(), "sudo apt install ./dist/mainstay_VERSION_amd64.deb"),
+            ("/usr/bin/mainstay".to_owned(), debian.as_str()),
             ("/home/ada/.cargo/bin/mainstay".to_owned(), "cargo install --path crates/mainstay"),
+            (
+                "/home/ada/.local/bin/mainstay".to_owned(),
+                "./install.sh --prefix /home/ada/.local, in the folder of the newer archive",
+            ),
             (
                 "/usr/local/bin/mainstay".to_owned(),
                 "put the newer program in the place of /usr/local/bin/mainstay",
@@ -213,5 +249,19 @@ mod tests {
             assert_eq!(of(&program).upgrade, upgrade, "{program}");
         }
         assert_eq!(of("/usr/local/bin/mainstay").by, None);
+    }
+
+    #[test]
+    fn the_commands_of_npm_name_the_package_of_the_platform_that_is_there() {
+        let mac = of("/usr/local/lib/node_modules/@mainstay-sessions/darwin-arm64/bin/mainstay");
+        assert_eq!(
+            (mac.upgrade.as_str(), mac.uninstall.as_str()),
+            (
+                "npm install -g ./dist/mainstay-sessions-VERSION.tgz ./dist/mainstay-sessions-darwin-arm64-VERSION.tgz",
+                "npm uninstall -g mainstay-sessions @mainstay-sessions/darwin-arm64"
+            )
+        );
+        let elsewhere = of("/home/ada/shop/node_modules/other/mainstay");
+        assert_eq!(elsewhere.uninstall, "npm uninstall mainstay-sessions @mainstay-sessions/PLATFORM");
     }
 }

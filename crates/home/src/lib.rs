@@ -20,4 +20,4 @@ pub mod search;
 pub use self::daemon_record::{Announcement, DaemonRecord, VERSION, transcribing};
 pub use self::home::{HOME_VARIABLE, Home, TOKEN_VARIABLE, append_private, hash, new_token, shows_own_token};
 pub use self::installation::Installation;
-pub use self::program::{lasting_program, program, program_file};
+pub use self::program::{lasting_program, program, program_file, program_for_others};

@@ -9,13 +9,22 @@ const RUNNING: &str = "/proc/self/exe";
 /// Returns the path by which this process starts its program again: what is there now, where the program was replaced while it ran, and what
 /// runs, where nothing is. Package managers have a folder for each version, and remove that of the old one while its daemon runs.
 ///
-/// The path means another program, or none, to other processes; [`program_file`] is for them.
+/// The path means another program to other processes; [`program_for_others`] is for them.
 ///
 /// # Errors
 /// The system does not say which program this is.
 pub fn program() -> std::io::Result<PathBuf> {
     let file = program_file()?;
     Ok(startable(file, Path::new(RUNNING)))
+}
+
+/// Returns the path by which other processes start this program while this process runs.
+///
+/// # Errors
+/// The system does not say which program this is.
+pub fn program_for_others() -> std::io::Result<PathBuf> {
+    let running = format!("/proc/{}/exe", std::process::id());
+    Ok(startable(program_file()?, Path::new(&running)))
 }
 
 /// Returns the path of this program's file, which need not be there any more.

@@ -101,15 +101,26 @@ async fn making_the_entries_of_an_old_store_is_told_step_by_step() {
     log.transcribe(|_, _| panic!("there is nothing left to do")).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_newer_store_is_refused_and_left_as_it_is() {
-    let home = tempfile::tempdir().unwrap();
-    drop(open(home.path()));
-    let database = Connection::open(home.path().join("mainstay.db")).unwrap();
-    database.pragma_update(None, "user_version", 1000).unwrap();
-    assert!(matches!(refused(home.path()), Error::StoreNewer { found: 1000, known: 1.. }));
-    let version: i64 = database.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
-    assert_eq!(version, 1000);
+#[test]
+fn a_newer_store_is_refused_and_left_as_it_is() {
+    for mode in ["DELETE", "WAL"] {
+        let home = tempfile::tempdir().unwrap();
+        drop(open(home.path()));
+        let files = ["mainstay.db", "mainstay.db-wal"];
+        let database = Connection::open(home.path().join(files[0])).unwrap();
+        database.pragma_update(None, "journal_mode", mode).unwrap();
+        database.pragma_update(None, "user_version", 1000).unwrap();
+        // As a crash leaves it, with a write-ahead log that no connection has copied into the database.
+        let left = tempfile::tempdir().unwrap();
+        for file in files.into_iter().filter(|file| home.path().join(file).exists()) {
+            fs::copy(home.path().join(file), left.path().join(file)).unwrap();
+        }
+        let stored = || files.map(|file| fs::read(left.path().join(file)).ok());
+        let before = stored();
+        assert_eq!(before[1].is_some(), mode == "WAL");
+        assert!(matches!(refused(left.path()), Error::StoreNewer { found: 1000, known: 1.. }), "{mode}");
+        assert!(stored() == before, "{mode}");
+    }
 }
 
 #[test]

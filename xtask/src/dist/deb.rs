@@ -61,7 +61,10 @@ fn fields(facts: &Facts, program: &Program, version: &str, architecture: &str, d
     let (major, minor) = program.needs.glibc;
     let has_unwinder = program.needs.libraries.iter().any(|library| library == "libgcc_s.so.1");
     let unwinder = if has_unwinder { ", libgcc-s1" } else { "" };
-    let Facts { name, description, maintainer, homepage, .. } = facts;
+    let Facts { name, description, .. } = facts;
+    let maintainer = maintainer(facts);
+    let homepage =
+        facts.homepage.as_ref().map(|homepage| format!("Homepage: {homepage}\n")).unwrap_or_default();
     format!(
         "Package: {name}
 Version: {version}
@@ -72,12 +75,17 @@ Depends: libc6 (>= {major}.{minor}){unwinder}
 Suggests: python3-ipykernel
 Section: devel
 Priority: optional
-Homepage: {homepage}
-Description: {description}
+{homepage}Description: {description}
  People, editors, notebooks and agents work in the same live session. It
  survives the loss of its worker, of the daemon and of the machine.
 "
     )
+}
+
+/// Who maintains the package. Debian wants an address; that of nobody is never anyone's.
+fn maintainer(facts: &Facts) -> String {
+    let has_address = facts.maintainer.contains('@');
+    format!("{}{}", facts.maintainer, if has_address { "" } else { " <nobody@mainstay.invalid>" })
 }
 
 fn sums(data: &Files) -> String {
@@ -86,13 +94,13 @@ fn sums(data: &Files) -> String {
 }
 
 fn copyright(facts: &Facts) -> String {
-    let holder = facts.maintainer.split(" <").next().unwrap_or_default();
+    let holder = facts.publisher();
+    let source = facts.repository.as_ref().map(|source| format!("Source: {source}\n")).unwrap_or_default();
     let year = facts.style.time.to_zoned(TimeZone::UTC).year();
     let mut text = format!(
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: {}
-Source: {}
-Comment: The program contains crates of others. THIRD-PARTY.txt.gz, beside
+{source}Comment: The program contains crates of others. THIRD-PARTY.txt.gz, beside
  this file, has their names and licences.
 
 Files: *
@@ -104,7 +112,7 @@ License: Apache-2.0
 
 License: MIT
 ",
-        facts.name, facts.repository
+        facts.name
     );
     // Debian has the text of Apache's licence once for all packages.
     let own = facts.texts.licences.iter().filter(|(name, _)| name.contains("MIT"));
@@ -118,7 +126,8 @@ fn changelog(facts: &Facts, version: &str) -> String {
     let date = rfc2822::to_string(&facts.style.time.to_zoned(TimeZone::UTC)).unwrap_or_default();
     format!(
         "{} ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz for what changed.\n\n -- {}  {date}\n",
-        facts.name, facts.maintainer
+        facts.name,
+        maintainer(facts)
     )
 }
 
@@ -129,7 +138,7 @@ fn debian_version(version: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{sample, sample_program};
+    use super::super::facts::{sample, sample_program, sample_without_addresses};
     use super::*;
 
     #[test]
@@ -151,10 +160,19 @@ mod tests {
         let data = data(&facts, &program, "1.2.3").unwrap();
         let fields = fields(&facts, &program, "1.2.3", "amd64", &data);
         assert!(fields.contains("\nDepends: libc6 (>= 2.34)\n"), "{fields}");
+        assert!(fields.contains("\nHomepage: https://mainstay.example\nDescription: "), "{fields}");
         assert!(
             sums(&data).contains("a9c449d4fa44e9e5a41c574ae55ce4d9  usr/bin/mainstay\n"),
             "{}",
             sums(&data)
         );
+    }
+
+    #[test]
+    fn an_address_that_is_not_set_is_left_out_or_that_of_nobody() {
+        let (facts, program) = (sample_without_addresses(), sample_program("x86_64-unknown-linux-gnu"));
+        let fields = fields(&facts, &program, "1.2.3", "amd64", &Files::default());
+        assert!(fields.contains("\nMaintainer: Ada <nobody@mainstay.invalid>\n"), "{fields}");
+        assert!(!fields.contains("://") && !copyright(&facts).contains("Source:"), "{fields}");
     }
 }

@@ -24,12 +24,12 @@ pub(crate) struct Facts {
     pub(crate) version: String,
     /// One sentence about the program.
     pub(crate) description: String,
-    /// The name and address of who maintains it.
+    /// The name of who maintains it, with an address behind it where one is set.
     pub(crate) maintainer: String,
     /// The address of its page.
-    pub(crate) homepage: String,
+    pub(crate) homepage: Option<String>,
     /// The address of its repository, below which releases are downloaded.
-    pub(crate) repository: String,
+    pub(crate) repository: Option<String>,
     /// The licence, as an expression of SPDX.
     pub(crate) licence: String,
     /// The texts that packages carry beside the program.
@@ -110,7 +110,8 @@ impl Shell {
 }
 
 impl Facts {
-    /// Returns the facts of a package of the workspace in what `cargo metadata` says. A fact that is missing is an error.
+    /// Returns the facts of a package of the workspace in what `cargo metadata` says. A fact that is missing is an error, unless it is an
+    /// address.
     pub(crate) fn of(metadata: &Value, name: &str, style: Style) -> Result<Self, Failure> {
         let packages = metadata["packages"].as_array().into_iter().flatten();
         let package = packages.clone().find(|package| package["name"] == name && package["source"].is_null());
@@ -128,8 +129,8 @@ impl Facts {
             version: fact("version")?,
             description: fact("description")?,
             maintainer: fact("authors")?,
-            homepage: fact("homepage")?,
-            repository: fact("repository")?,
+            homepage: fact("homepage").ok().filter(|address| !address.is_empty()),
+            repository: fact("repository").ok().filter(|address| !address.is_empty()),
             licence: fact("license")?,
             texts: Texts::default(),
             style,
@@ -141,16 +142,17 @@ impl Facts {
         format!("{}-{}-{}", self.name, self.version, platform.triple)
     }
 
-    /// The address from which a file of this release is downloaded.
-    pub(crate) fn download(&self, file: &str) -> String {
-        format!("{}/releases/download/v{}/{file}", self.repository, self.version)
+    /// Who maintains the program, without an address.
+    pub(crate) fn publisher(&self) -> &str {
+        self.maintainer.split(" <").next().unwrap_or_default()
     }
 
     /// The text that introduces the program where a registry shows its package.
     pub(crate) fn readme(&self) -> String {
         let template = include_str!("templates/README.md");
         let filled = template.replace("@NAME@", &self.name).replace("@DESCRIPTION@", &self.description);
-        filled.replace("@HOMEPAGE@", &self.homepage)
+        let see = self.homepage.as_ref().map(|homepage| format!(" See {homepage}."));
+        filled.replace("@SEE@", &see.unwrap_or_default())
     }
 
     /// Adds the licences of the program and of what it is made of, below a folder.
@@ -188,6 +190,12 @@ pub(crate) fn metadata(platform: &Platform) -> Result<Value, Failure> {
     })
 }
 
+/// Facts of the same release where no address is set.
+#[cfg(test)]
+pub(crate) fn sample_without_addresses() -> Facts {
+    Facts { maintainer: "Ada".to_owned(), homepage: None, repository: None, ..sample() }
+}
+
 /// Facts of a small release, for tests of packages.
 #[cfg(test)]
 pub(crate) fn sample() -> Facts {
@@ -196,8 +204,8 @@ pub(crate) fn sample() -> Facts {
         version: "1.2.3".to_owned(),
         description: "Keeps sessions.".to_owned(),
         maintainer: "Ada <ada@mainstay.example>".to_owned(),
-        homepage: "https://mainstay.example".to_owned(),
-        repository: "https://mainstay.example/source".to_owned(),
+        homepage: Some("https://mainstay.example".to_owned()),
+        repository: Some("https://mainstay.example/source".to_owned()),
         licence: "MIT OR Apache-2.0".to_owned(),
         texts: Texts {
             licences: vec![("LICENSE-MIT".to_owned(), "MIT\n".to_owned())],

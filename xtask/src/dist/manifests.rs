@@ -17,8 +17,9 @@ const WINGET: [(&str, &str); 3] = [
 /// An archive that a manifest names: its file name and SHA-256.
 pub(crate) type Archive<'a> = (&'a str, &'a str);
 
-/// Returns Homebrew's formula. It has each archive for macOS and Linux.
-pub(crate) fn formula(facts: &Facts, archives: &[(&Program, Archive)]) -> Package {
+/// Returns Homebrew's formula, which has each archive for macOS and Linux; nothing where nobody knows where those are downloaded.
+pub(crate) fn formula(facts: &Facts, archives: &[(&Program, Archive)]) -> Option<Package> {
+    let repository = facts.repository.as_ref()?;
     let of_platform = |(program, (file, hash)): &(&Program, Archive)| {
         let (os, cpu) = match (program.platform.format, program.platform.npm_cpu) {
             (Format::Pe, _) => return None,
@@ -28,7 +29,7 @@ pub(crate) fn formula(facts: &Facts, archives: &[(&Program, Archive)]) -> Packag
         let cpu = if cpu == "arm64" { "arm" } else { "intel" };
         Some(format!(
             "  on_{os} do\n    on_{cpu} do\n      url \"{}\"\n      sha256 \"{hash}\"\n    end\n  end\n",
-            facts.download(file)
+            download(facts, repository, file)
         ))
     };
     let platforms: Vec<_> = archives.iter().filter_map(of_platform).collect();
@@ -39,16 +40,22 @@ pub(crate) fn formula(facts: &Facts, archives: &[(&Program, Archive)]) -> Packag
         .replace("@CLASS@", &class)
         .replace("@LICENCES@", &licences.join(", "))
         .replace("@PLATFORMS@", platforms.join("\n").trim_end());
-    Package { name: format!("{}.rb", facts.name), bytes: text.into_bytes() }
+    Some(Package { name: format!("{}.rb", facts.name), bytes: text.into_bytes() })
 }
 
-/// Returns winget's manifest for an archive for Windows, which is three files.
+/// The address from which a file of this release is downloaded.
+fn download(facts: &Facts, repository: &str, file: &str) -> String {
+    format!("{repository}/releases/download/v{}/{file}", facts.version)
+}
+
+/// Returns winget's manifest for an archive for Windows, which is three files; none where nobody knows where that is downloaded.
 pub(crate) fn winget(facts: &Facts, program: &Program, (file, hash): Archive) -> Vec<Package> {
+    let Some(repository) = &facts.repository else { return Vec::new() };
     let folder = facts.archive_name(program.platform);
     let of = |(ending, template): (&str, &str)| {
         let text = filled(template, facts)
             .replace("@ID@", WINGET_ID)
-            .replace("@URL@", &facts.download(file))
+            .replace("@URL@", &download(facts, repository, file))
             .replace("@HASH@", &hash.to_uppercase())
             .replace("@PROGRAM@", &format!("{folder}\\bin\\{}", program.platform.executable(&facts.name)));
         Package { name: format!("{WINGET_ID}{ending}.yaml"), bytes: text.into_bytes() }
@@ -62,20 +69,20 @@ pub(crate) fn containerfile(facts: &Facts) -> Package {
 }
 
 fn filled(template: &str, facts: &Facts) -> String {
-    let Facts { name, version, description, homepage, licence, maintainer, .. } = facts;
-    let publisher = maintainer.split(" <").next().unwrap_or_default();
+    let Facts { name, version, description, homepage, repository, licence, .. } = facts;
+    let homepage = homepage.as_ref().or(repository.as_ref()).map_or("", String::as_str);
     template
         .replace("@NAME@", name)
         .replace("@VERSION@", version)
         .replace("@DESCRIPTION@", description)
         .replace("@HOMEPAGE@", homepage)
         .replace("@LICENCE@", licence)
-        .replace("@PUBLISHER@", publisher)
+        .replace("@PUBLISHER@", facts.publisher())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{sample, sample_program};
+    use super::super::facts::{sample, sample_program, sample_without_addresses};
     use super::*;
 
     fn text(package: &Package) -> &str {
@@ -88,7 +95,7 @@ mod tests {
             .map(sample_program);
         let archives = [("a.tar.gz", "aa"), ("w.zip", "bb"), ("l.tar.gz", "cc")];
         let archives: Vec<_> = programs.iter().zip(archives).collect();
-        let formula = formula(&sample(), &archives);
+        let formula = formula(&sample(), &archives).unwrap();
         let text = text(&formula);
         assert!(text.starts_with("class Mainstay < Formula\n"), "{text}");
         assert!(text.contains("on_macos do\n    on_arm do\n      url \"https://mainstay.example/source/releases/download/v1.2.3/a.tar.gz\"\n      sha256 \"aa\"\n"), "{text}");
@@ -116,6 +123,13 @@ mod tests {
             "{installer}"
         );
         assert!(manifest.iter().all(|file| !text(file).contains('@')), "{manifest:?}");
+    }
+
+    #[test]
+    fn without_a_repository_nothing_is_told_where_to_download() {
+        let (facts, program) = (sample_without_addresses(), sample_program("x86_64-pc-windows-msvc"));
+        assert!(formula(&facts, &[(&program, ("w.zip", "ab"))]).is_none());
+        assert!(winget(&facts, &program, ("w.zip", "ab")).is_empty());
     }
 
     #[test]

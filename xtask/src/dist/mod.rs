@@ -67,7 +67,10 @@ fn pack(facts: &Facts, programs: &[Program], shelf: &mut Shelf) -> Result<(), Fa
     }
     let archives: Vec<_> =
         archives.iter().map(|(program, (name, hash))| (*program, (name.as_str(), hash.as_str()))).collect();
-    shelf.put("the formula", Ok(manifests::formula(facts, &archives)))?;
+    match manifests::formula(facts, &archives) {
+        Some(formula) => drop(shelf.put("the formula", Ok(formula))?),
+        None => eprintln!("no formula and no manifest: `repository` in Cargo.toml is empty"),
+    }
     for (program, archive) in
         archives.into_iter().filter(|(program, _)| program.platform.format == Format::Pe)
     {

@@ -33,7 +33,7 @@ mod tests {
         let commands = [
             format!("dotnet tool uninstall -g {NUGET}"),
             format!("uv tool uninstall {PYPI}"),
-            format!("npm uninstall -g {NPM} @{NPM}/linux-x64"),
+            format!("npm uninstall -g {NPM} @{NPM}/PLATFORM"),
         ];
         for command in commands {
             assert!(INSTALLATION.contains(&format!("\"{command}\"")), "{command}");

@@ -57,15 +57,20 @@ fn package<'a>(facts: &'a Facts, name: &str, manifest: &Value, mut files: Files<
 }
 
 fn manifest(facts: &Facts, name: &str) -> Value {
-    json!({
+    let mut manifest = json!({
         "name": name,
         "version": facts.version,
         "description": facts.description,
-        "homepage": facts.homepage,
-        "repository": { "type": "git", "url": facts.repository },
         "license": facts.licence,
         "author": facts.maintainer,
-    })
+    });
+    if let Some(homepage) = &facts.homepage {
+        manifest["homepage"] = json!(homepage);
+    }
+    if let Some(repository) = &facts.repository {
+        manifest["repository"] = json!({ "type": "git", "url": repository });
+    }
+    manifest
 }
 
 /// The packages of platforms are in a scope, so that one reserved name is enough. The launcher forms their names in the same way.
@@ -79,7 +84,7 @@ fn suffix(platform: &Platform) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{sample, sample_program};
+    use super::super::facts::{sample, sample_program, sample_without_addresses};
     use super::*;
     use std::io::Read;
 
@@ -114,5 +119,12 @@ mod tests {
             told,
             [json!("@mainstay-sessions/linux-x64"), json!(["linux"]), json!(["x64"]), json!(["glibc"])]
         );
+    }
+
+    #[test]
+    fn an_address_that_is_not_set_is_left_out() {
+        let manifest = manifest_in(&launcher(&sample_without_addresses(), &[]).unwrap());
+        assert_eq!((&manifest["homepage"], &manifest["repository"]), (&Value::Null, &Value::Null));
+        assert_eq!(manifest_in(&launcher(&sample(), &[]).unwrap())["homepage"], "https://mainstay.example");
     }
 }

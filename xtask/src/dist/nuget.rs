@@ -71,8 +71,13 @@ fn package<'a>(facts: &'a Facts, id: String, kind: &str, mut files: Files<'a>) -
 }
 
 fn nuspec(facts: &Facts, id: &str, kind: &str) -> String {
-    let authors = facts.maintainer.split(" <").next().unwrap_or_default();
     let Facts { version, description, licence, homepage, repository, .. } = facts;
+    let homepage =
+        homepage.as_ref().map(|homepage| format!("    <projectUrl>{}</projectUrl>\n", escaped(homepage)));
+    let repository = repository
+        .as_ref()
+        .map(|repository| format!("    <repository type=\"git\" url=\"{}\" />\n", escaped(repository)));
+    let links = [homepage, repository].into_iter().flatten().collect::<String>();
     format!(
         r#"<?xml version="1.0" encoding="utf-8"?>
 <package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
@@ -83,15 +88,13 @@ fn nuspec(facts: &Facts, id: &str, kind: &str) -> String {
     <description>{}</description>
     <license type="expression">{licence}</license>
     <readme>README.md</readme>
-    <projectUrl>{homepage}</projectUrl>
-    <repository type="git" url="{repository}" />
-    <packageTypes>
+{links}    <packageTypes>
       <packageType name="{kind}" />
     </packageTypes>
   </metadata>
 </package>
 "#,
-        escaped(authors),
+        escaped(facts.publisher()),
         escaped(description)
     )
 }
@@ -122,7 +125,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{sample, sample_program};
+    use super::super::facts::{sample, sample_program, sample_without_addresses};
     use super::*;
     use std::io::{Cursor, Read};
 
@@ -154,5 +157,13 @@ mod tests {
         assert_eq!(archive.by_name("tools/any/win-x64/mainstay.exe").unwrap().unix_mode(), Some(0o100_755));
         let types = text(&package, "[Content_Types].xml");
         assert!(types.contains(r#"PartName="/LICENSE-MIT""#), "{types}");
+    }
+
+    #[test]
+    fn an_address_that_is_not_set_is_left_out() {
+        let nuspec = |facts: &Facts| nuspec(facts, "mainstay", "DotnetTool");
+        let (with, without) = (nuspec(&sample()), nuspec(&sample_without_addresses()));
+        assert!(with.contains("    <projectUrl>https://mainstay.example</projectUrl>\n    <repository type=\"git\" url=\"https://mainstay.example/source\" />\n    <packageTypes>"), "{with}");
+        assert!(!without.contains("projectUrl") && !without.contains("repository"), "{without}");
     }
 }

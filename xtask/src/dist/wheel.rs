@@ -85,8 +85,14 @@ fn metadata(facts: &Facts, version: &str) -> String {
     let Facts { description, licence, homepage, repository, maintainer, .. } = facts;
     let licences = facts.texts.licences.iter().map(|(name, _)| name.as_str()).chain(["THIRD-PARTY.txt"]);
     let licences: String = licences.map(|name| format!("License-File: {name}\n")).collect();
+    let author = if maintainer.contains('@') { "Author-email" } else { "Author" };
+    let links = [("Homepage", homepage), ("Source", repository)];
+    let links: String = links
+        .into_iter()
+        .filter_map(|(what, link)| Some(format!("Project-URL: {what}, {}\n", link.as_ref()?)))
+        .collect();
     format!(
-        "Metadata-Version: 2.4\nName: {PYPI}\nVersion: {version}\nSummary: {description}\nAuthor-email: {maintainer}\nLicense-Expression: {licence}\n{licences}Project-URL: Homepage, {homepage}\nProject-URL: Source, {repository}\nClassifier: Framework :: Jupyter\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n{}",
+        "Metadata-Version: 2.4\nName: {PYPI}\nVersion: {version}\nSummary: {description}\n{author}: {maintainer}\nLicense-Expression: {licence}\n{licences}{links}Classifier: Framework :: Jupyter\nRequires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n{}",
         facts.readme()
     )
 }
@@ -117,7 +123,7 @@ fn python_version(version: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{sample, sample_program};
+    use super::super::facts::{sample, sample_program, sample_without_addresses};
     use super::*;
 
     #[test]
@@ -148,5 +154,13 @@ mod tests {
             told,
             "a.data/x,sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\na.dist-info/RECORD,,\n"
         );
+    }
+
+    #[test]
+    fn an_address_that_is_not_set_is_left_out() {
+        let (with, without) = (metadata(&sample(), "1.2.3"), metadata(&sample_without_addresses(), "1.2.3"));
+        assert!(with.contains("\nAuthor-email: Ada <ada@mainstay.example>\n"), "{with}");
+        assert!(with.contains("\nProject-URL: Source, https://mainstay.example/source\n"), "{with}");
+        assert!(without.contains("\nAuthor: Ada\n") && !without.contains("://"), "{without}");
     }
 }

@@ -60,6 +60,14 @@ fn the_wheel_brings_the_program_and_kernels_of_jupyter() {
     let kernels = user.run(&program, ["kernel", "list"]);
     assert!(!kernels.contains("durable"), "Mainstay takes none of its own kernels for a kernel: {kernels}");
     user.run(&program, ["stop"]);
+    // Of what is in the same environment it knows without being told, as with `uvx --with ipykernel`.
+    let beside = environment.join("share/jupyter/kernels/beside");
+    fs::create_dir(&beside).unwrap();
+    let spec = r#"{ "argv": ["sh"], "display_name": "Beside", "language": "sh" }"#;
+    fs::write(beside.join("kernel.json"), spec).unwrap();
+    let listed = succeed(user.command(&program).env_remove("JUPYTER_PATH").args(["kernel", "list"]));
+    assert!(listed.contains("beside"), "{listed}");
+    fs::remove_dir_all(beside).unwrap();
 
     pip(&["uninstall", "--yes", "mainstay-sessions"]);
     assert_eq!(user.files("environment"), before);

@@ -15,7 +15,7 @@ use mainstay_runner::Environment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TOKEN_VARIABLE;
+use crate::{TOKEN_VARIABLE, program_for_others};
 
 /// Where a daemon takes its environment from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,7 +85,7 @@ pub fn daemon_environment(source: EnvironmentSource, limit: Duration) -> DaemonE
 /// # Errors
 /// Why it is not known, for people.
 pub fn login_shell_environment(limit: Duration) -> Result<Variables, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = program_for_others().map_err(|error| error.to_string())?;
     let shell = shell::of_user();
     let own = std::env::vars_os().filter(|(name, _)| belongs_to_user(name) || is_ours(name));
     let own = own.filter(|(name, _)| !is_private(name));

@@ -54,7 +54,7 @@ impl Places {
     }
 
     /// Those of any environment: what is said explicitly, then what belongs to a project or an environment that is active, the user's,
-    /// Mainstay's own, and the machine's.
+    /// Mainstay's own, those of the environment that it is installed in, and the machine's.
     pub(crate) fn of(
         variable: &dyn Fn(&str) -> Option<OsString>,
         own: &Path,
@@ -72,6 +72,7 @@ impl Places {
             .chain(of_environments)
             .chain(users(variable))
             .chain(installed(own))
+            .chain(environment_of_program().map(|prefix| prefix.join("share/jupyter")))
             .chain(machine);
         let mut folders = Vec::new();
         for folder in roots.map(|root| root.join("kernels")) {
@@ -88,6 +89,12 @@ impl Places {
         self.folders.iter().for_each(|folder| all.take_in(folder, self.path.as_deref()));
         all
     }
+}
+
+/// The Python environment that this program is installed in: that of `uvx --with ipykernel` is never active.
+fn environment_of_program() -> Option<PathBuf> {
+    let prefix = env::current_exe().ok()?.ancestors().nth(2)?.to_owned();
+    prefix.join("pyvenv.cfg").is_file().then_some(prefix)
 }
 
 /// The Python environment of the project that a folder is in, by custom beside the project or above it.

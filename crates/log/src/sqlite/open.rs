@@ -13,7 +13,7 @@ use rustix::fs::{Access, access};
 
 use super::failure::failed;
 use super::files;
-use super::migrations::{MIGRATIONS, migrate};
+use super::migrations::{MIGRATIONS, migrate, steps_done};
 use super::options::{Sharing, SqliteOptions};
 use super::rows::integer;
 
@@ -36,6 +36,7 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
     let mut connection = Connection::open_with_flags(database, flags).map_err(failed)?;
     prepare_once(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    refuse_newer(&connection)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
@@ -54,6 +55,15 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
         reserve_write_ahead_log(database)?;
     }
     Ok(connection)
+}
+
+/// Refuses the store of a newer program before anything writes to it. A connection that closes would also copy the write-ahead log into the
+/// database.
+fn refuse_newer(connection: &Connection) -> Result<(), Error> {
+    let stays = |stays| connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, stays);
+    stays(true).map_err(failed)?;
+    steps_done(connection, MIGRATIONS.len())?;
+    stays(false).map(drop).map_err(failed)
 }
 
 /// How large the write-ahead log's file may stay.

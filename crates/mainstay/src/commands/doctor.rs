@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mainstay_home::Home;
 use mainstay_home::config::Config;
 use mainstay_home::environment::EnvironmentSource;
+use mainstay_home::{Home, program};
 use mainstay_log::{Examination, Finding, Progress, Weight, examine};
 use mainstay_model::Error;
 use mainstay_terminal::{self as terminal, Paint, Tone, bytes, counted, printable};
@@ -71,7 +71,7 @@ fn ask_login_shell(home: &Home) {
 
 /// Why the login shell does not say what is in its environment. A process of its own asks, away from this one's terminal, as a daemon would.
 fn why_no_login_shell(limit_ms: u64) -> Option<String> {
-    let program = std::env::current_exe().ok()?;
+    let program = program().ok()?;
     let mut command = Command::new(program);
     command.args(["environment", "--check", &limit_ms.to_string()]);
     let asked = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

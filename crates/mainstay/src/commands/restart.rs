@@ -46,7 +46,7 @@ impl Upgrade {
         let code = begin_anew(home, Some(own.display().to_string())).await?;
         if let Ok(Installation { upgrade, .. }) = Installation::own() {
             terminal::note(&format!(
-                "the program is version {VERSION}; to get a newer one: `{upgrade}`, then `mainstay upgrade` (docs/how-to/install.md)"
+                "the program is version {VERSION}; to get a newer one: {upgrade}; then: mainstay upgrade"
             ));
         }
         Ok(code)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_home::{Home, Installation};
+use mainstay_home::{Home, Installation, program_file};
 use mainstay_kernel::jupyter::Places;
 use mainstay_model::Error;
 use mainstay_terminal::{bytes, note};
@@ -69,7 +69,7 @@ fn remains(home: &Home) -> Result<Vec<Remains>, Error> {
         home.folder().display()
     );
     all.push(one("what is stored", stored, &removal));
-    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("mainstay"));
+    let program = program_file().unwrap_or_else(|_| PathBuf::from("mainstay"));
     let installation =
         Installation::own().map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
     let by = installation.by.map(|by| format!(" ({by})")).unwrap_or_default();

@@ -53,3 +53,16 @@ fn a_daemon_whose_program_is_removed_starts_sessions_and_comes_back_until_the_ne
     assert_eq!(world.run(["stop"]).code, 0);
     assert!(supervisor.0.wait().unwrap().success());
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_that_was_removed_learns_the_environment_of_the_login_shell() {
+    let world = World::scripted();
+    let installed = world.work().join("mainstay");
+    fs::copy(env!("CARGO_BIN_EXE_mainstay"), &installed).unwrap();
+    let mut shell = world.command_of(Path::new("/bin/sh"));
+    let removed = "exec 9< \"$0\"; rm \"$0\"; exec /proc/self/fd/9 environment --check 60000";
+    shell.args(["-c", removed]).arg(&installed).env("SHELL", "/bin/sh").env("HOME", world.work());
+    let asked = shell.output().unwrap();
+    assert!(!installed.exists() && asked.status.success(), "{asked:?}");
+}

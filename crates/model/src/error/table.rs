@@ -147,7 +147,8 @@ table! {
     DaemonSilent { pid } => Unavailable, "daemon_silent", format!(
         "Let it go on with `kill -CONT {pid}` if it is suspended; else end it with `mainstay stop --force`. Sessions are rebuilt by the next daemon; code that runs is cut off."
     );
-    DaemonVersionMismatch => Internal, "daemon_version_mismatch", "Restart the daemon.";
+    DaemonVersionMismatch => Internal, "daemon_version_mismatch",
+        "Run `mainstay upgrade`: the daemon goes on as this program, and so does running code.";
     PortTaken => Internal, "port_taken", "Choose another port; 0 takes any free one.";
     TooFewFiles => Internal, "too_few_files",
         "Allow more where it is started, as with `ulimit -n 1024`; where that is refused, whoever runs the machine raises the hard limit.";
