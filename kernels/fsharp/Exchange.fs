@@ -50,6 +50,14 @@ let private causeOf (e: exn) : exn =
             | _ -> stopped)
     | e -> e
 
+/// The declaration whose code raised an exception, and the line of it; None where no frame of the stack is in one.
+let private raisedIn (slices: (Change * Slices.Slice) list) (e: exn) : (Slices.Slice * int) option =
+    let ofFrame (frame: Diagnostics.StackFrame) =
+        let file, line = frame.GetFileName(), frame.GetFileLineNumber()
+        slices |> List.tryPick (fun (_, slice) ->
+            if slice.File = file && slice.Item.Line <= line && line <= slice.Item.EndLine then Some(slice, line) else None)
+    Diagnostics.StackTrace(e, true).GetFrames() |> Array.tryPick (fun frame -> if isNull frame then None else ofFrame frame)
+
 /// A declaration that was compiled, and the methods that it is to replace.
 type Compiled =
     { Of: Source
@@ -163,7 +171,11 @@ let run (isolated: Isolated.Isolated) (changes: Change list) (slices: (Change * 
         match causeOf e with
         | Unfit obstacles -> Error obstacles
         | Refused (assembly, reason) -> Error [ refusal path "runtime_refused" assembly 1 reason ]
-        | e -> Error [ refusal path "raised" (Path.GetFileName path) 1 (e.GetType().FullName + ": " + e.Message) ]
+        | e ->
+            let reason = e.GetType().FullName + ": " + e.Message
+            match (try raisedIn slices e with _ -> None) with
+            | Some (slice, line) -> Error [ refusal slice.File "raised" slice.Item.Shown line reason ]
+            | None -> Error [ refusal path "raised" (Path.GetFileName path) 1 reason ]
 
 /// Has declarations run what they were built with.
 let restore (changes: Change list) : Result<Compiled list, Obstacle list> =

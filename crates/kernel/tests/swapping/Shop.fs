@@ -262,6 +262,7 @@ type Shadowing(label: string, count: int, size: int) =
 
 type Numbers(x: int) =
     member _.Size = 1
+    static member inline Doubled(x: int) = x + x
 
     interface Collections.Generic.IEnumerable<int> with
         member _.GetEnumerator() : Collections.Generic.IEnumerator<int> = (Seq.singleton x).GetEnumerator()

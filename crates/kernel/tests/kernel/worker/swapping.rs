@@ -275,6 +275,13 @@ async fn new_members_are_seen_by_other_files(shop: &Shop, session: &mut Session)
     assert!(swap.is_applied(), "{swap:?}");
     assert_eq!(session.value("Later.callsPlain 4").await, "5");
 
+    let doubled = "static member inline Doubled(x: int) = x + x";
+    shop.save("Shop.fs", doubled, "static member inline Doubled(x: int) =\n        x + x // twice");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert!(swap.is_applied() && swap.swapped.is_empty(), "it is laid out otherwise: {swap:?}");
+    shop.restore("Shop.fs");
+    assert!(shop.swap(session, &["Shop.fs"]).await.is_applied());
+
     // Linq's own comes after a type's, and before what is compiled here.
     let using = "namespace Shop\n\nopen System.Linq\n";
     let text = Shop::original("Later.fs").replacen("namespace Shop\n", using, 1);
@@ -613,6 +620,18 @@ const EDITS: &[Edit] = &[
         ["\"round 1\"", "\"circle 1\""],
     ),
     edit("member _.Value = value", "member _.Value = value", "Box(1).Value", ["1", "1"]),
+    edit(
+        "let plain (x: int) = x + 1",
+        "[<Diagnostics.DebuggerStepThrough>]\n    let plain (x: int) = x + 2",
+        "Basics.plain 1",
+        ["2", "3"],
+    ),
+    edit(
+        "let plain (x: int) = x + 1",
+        "module Fresh =\n        let private more = 40\n        let add (x: int) = x + more\n\n    let plain (x: int) = Fresh.add x",
+        "Basics.plain 1",
+        ["2", "41"],
+    ),
     // Members that are new.
     edit(
         "member _.Owner = owner",
@@ -894,7 +913,11 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("    | Square of int", "    | Square of int\n    | Flat", "shape"),
     ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.Unit(x: int) = x\n", "member"),
     ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.GetType() = 2\n", "member"),
-    ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    member _.Delay(f: unit -> int) = f ()\n", "member"),
+    (
+        "    member _.Unit() = 1\n",
+        "    member _.Unit() = 1\n    member _.Delay(f: unit -> int) = f ()\n",
+        "member",
+    ),
     ("    member _.Unit() = 1\n", "    member _.Unit() = 1\n    override _.GetHashCode() = 2\n", "member"),
     (
         "    member _.Unit() = 1\n",
@@ -902,6 +925,12 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
         "constructor_state",
     ),
     ("    member _.Unit() = 1\n", "", "member"),
+    (
+        "let plain (x: int) = x + 1",
+        "[<AutoOpen>]\n    module Fresh =\n        let add (x: int) = x + 4\n\n    let plain (x: int) = add x",
+        "shape",
+    ),
+    ("static member inline Doubled(x: int) = x + x", "static member inline Doubled(x: int) = x * 3", "fixed"),
     ("override _.ToString() = \"basket\"", "override _.ToString() = base.ToString()", "base_call"),
     ("open Shop.Early\n", "open Shop.Early\nopen Shop.Earliest\n", "opened"),
     ("open Shop.Early\n", "open Shop.Early\nopen Shop.Nowhere\n", "opened"),
