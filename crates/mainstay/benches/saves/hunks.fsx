@@ -3,9 +3,9 @@
 /// Usage: dotnet fsi hunks.fsx [--commits 100] [--each 4] [--seed 1] [--sample 0] GIT ...
 ///
 /// Each GIT is a git directory. Of its newest `--commits` commits that change .fs files and are no merges, each hunk of each changed file
-/// (at most `--each` of one file, taken at random) is applied alone to the version before: it stands for one save. What does not parse then
-/// is counted apart, and so is what changes nothing, as comments and blanks do. The table is Markdown; `--sample` hunks that are refused
-/// follow it, each with its obstacles and lines.
+/// (at most `--each` of one file, taken at random; not of AssemblyInfo.fs, which builds write) is applied alone to the version before: it stands for one save. What does not parse then
+/// is counted apart, and so is what changes nothing, as comments and blanks do. The table is Markdown. Of each repository `--sample` hunks
+/// that are refused go to stderr, each with its obstacles and lines.
 #nowarn "3370"
 #r "FSharp.Compiler.Service.dll"
 #load "../../../../kernels/fsharp/Conditionals.fs"
@@ -53,7 +53,7 @@ let started (folder: string) (arguments: string list) =
 /// The file edits of a history, the newest first.
 let editsOf (folder: string) (commits: int) : Edit seq =
     seq {
-        use git = started folder [ "log"; "--no-merges"; "-n"; string commits; "--diff-filter=M"; "--no-renames"; "-p"; "-U0"; "--full-index"; "--format=commit %h"; "--"; "*.fs" ]
+        use git = started folder [ "log"; "--no-merges"; "-n"; string commits; "--diff-filter=M"; "--no-renames"; "-p"; "-U0"; "--full-index"; "--format=commit %h"; "--"; "*.fs"; ":!*AssemblyInfo*" ]
         let mutable commit = ""
         let mutable edit: Edit option = None
         let ended () = edit |> Option.map (fun one -> { one with Hunks = one.Hunks |> List.rev |> List.map (fun hunk -> { hunk with Given = List.rev hunk.Given }) }) |> Option.toList
@@ -145,8 +145,8 @@ let judged (options: Options) (folder: string) : (Edit * string[] * Hunk * Verdi
                     edit, lines, hunk, (match outlineOf (applied lines hunk) with Some after -> verdict before after | None -> Unparsed) ]
 
 let nameOf (folder: string) =
-    let own = Path.GetFileName(folder.TrimEnd('/'))
-    (if own = "repo" || own = ".git" then Path.GetFileName(Path.GetDirectoryName(folder.TrimEnd('/'))) else own).Replace('+', '/')
+    let own = Path.GetFileName folder
+    (if own = "repo" || own = ".git" then Path.GetFileName(Path.GetDirectoryName folder) else own).Replace('+', '/')
 
 let row (name: string) (verdicts: Verdict list) =
     let count isOne = verdicts |> List.filter isOne |> List.length
@@ -162,13 +162,13 @@ let row (name: string) (verdicts: Verdict list) =
         (count ((=) Layout)) (count ((=) Unparsed)) (String.Join(", ", codes))
 
 let show (edit: Edit, lines: string[], hunk: Hunk, reasons: Difference.Reason list) =
-    printfn "\n## %s %s:%d" edit.Commit edit.Path (hunk.Before + 1)
+    eprintfn "\n## %s %s:%d" edit.Commit edit.Path (hunk.Before + 1)
     for one in reasons do
-        printfn "%s %s: %s" one.Code one.Name one.Words
+        eprintfn "%s %s: %s" one.Code one.Name one.Words
     for line in lines |> Seq.skip hunk.Before |> Seq.truncate hunk.Taken do
-        printfn "- %s" line
+        eprintfn "- %s" line
     for line in hunk.Given do
-        printfn "+ %s" line
+        eprintfn "+ %s" line
 
 let rec read (options: Options) (folders: string list) (arguments: string list) =
     match arguments with
@@ -182,17 +182,18 @@ let rec read (options: Options) (folders: string list) (arguments: string list) 
 let main () =
     let options, folders = read { Commits = 100; Each = 4; Seed = 1; Sample = 0 } [] (List.tail (List.ofArray fsi.CommandLineArgs))
     printfn "| repository | hunks | no build | of these, opens | layout, unparsed | first obstacle |\n|---|---|---|---|---|---|"
-    let found = folders |> List.collect (fun folder ->
-        let hunks = judged options folder
-        row (nameOf folder) (hunks |> List.map (fun (_, _, _, one) -> one))
-        hunks)
-    row "all" (found |> List.map (fun (_, _, _, one) -> one))
     let random = Random options.Seed
-    found
-    |> List.choose (fun (edit, lines, hunk, one) -> match one with Refused reasons -> Some(edit, lines, hunk, reasons) | _ -> None)
-    |> List.sortBy (fun _ -> random.Next())
-    |> List.truncate options.Sample
-    |> List.iter show
+    let verdicts = folders |> List.collect (fun folder ->
+        let hunks = judged options folder
+        let verdicts = [ for _, _, _, one in hunks -> one ]
+        row (nameOf folder) verdicts
+        hunks
+        |> List.choose (fun (edit, lines, hunk, one) -> match one with Refused reasons -> Some(edit, lines, hunk, reasons) | _ -> None)
+        |> List.sortBy (fun _ -> random.Next())
+        |> List.truncate options.Sample
+        |> List.iter show
+        verdicts)
+    row "all" verdicts
 
 // A tree is read as deeply as it is nested.
 let thread = Thread(main, 256 * 1024 * 1024)
