@@ -163,8 +163,7 @@ let row (name: string) (verdicts: Verdict list) =
 
 let show (edit: Edit, lines: string[], hunk: Hunk, reasons: Difference.Reason list) =
     eprintfn "\n## %s %s:%d" edit.Commit edit.Path (hunk.Before + 1)
-    for one in reasons do
-        eprintfn "%s %s: %s" one.Code one.Name one.Words
+    for one in reasons do eprintfn "%s %s: %s" one.Code one.Name one.Words
     for line in lines |> Seq.skip hunk.Before |> Seq.truncate hunk.Taken do
         eprintfn "- %s" line
     for line in hunk.Given do
@@ -181,7 +180,7 @@ let rec read (options: Options) (folders: string list) (arguments: string list) 
 
 let main () =
     let options, folders = read { Commits = 100; Each = 4; Seed = 1; Sample = 0 } [] (List.tail (List.ofArray fsi.CommandLineArgs))
-    printfn "| repository | hunks | no build | of these, opens | layout, unparsed | first obstacle |\n|---|---|---|---|---|---|"
+    printfn "| repository | hunks | no build | opens changed | layout, unparsed | first obstacle |\n|---|---|---|---|---|---|"
     let random = Random options.Seed
     let verdicts = folders |> List.collect (fun folder ->
         let hunks = judged options folder
