@@ -299,7 +299,10 @@ type private Reader(lines: string[], inString: Set<int>) =
     let argumentsOf (pattern: Placed) : Set<string> =
         match node "SynArgPats" pattern with
         | None -> Set.empty
-        | Some arguments -> below arguments |> Seq.filter (fun part -> part.Union = "SynPat" && part.Case = "Named") |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name) |> Set.ofSeq
+        | Some arguments ->
+            let named = below arguments |> Seq.filter (fun part -> part.Union = "SynPat" && part.Case = "Named") |> Seq.choose nameIn |> Seq.map (fun (name, _, _) -> name)
+            let optional = below arguments |> Seq.filter (fun part -> part.Union = "SynPat" && part.Case = "OptionalVal") |> Seq.collect words
+            Set.ofSeq (Seq.append named optional)
 
     /// What code hands to methods that has no name: the argument of a method stands right behind what is called.
     let handedOver (part: Placed) : string list =
