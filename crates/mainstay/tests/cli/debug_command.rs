@@ -25,7 +25,7 @@ fn scripted_world() -> World {
     world
 }
 
-fn framed(message: &Value) -> String {
+pub(crate) fn framed(message: &Value) -> String {
     let text = message.to_string();
     format!("Content-Length: {}\r\n\r\n{text}", text.len())
 }
@@ -51,7 +51,7 @@ fn adapted(world: &World, sent: &[Value]) -> (Vec<Value>, Vec<Value>) {
     (messages(std::str::from_utf8(&output.stdout).unwrap()), got)
 }
 
-fn request(seq: u64, command: &str, arguments: &Value) -> Value {
+pub(crate) fn request(seq: u64, command: &str, arguments: &Value) -> Value {
     json!({"seq": seq, "type": "request", "command": command, "arguments": arguments})
 }
 
@@ -73,6 +73,41 @@ fn an_editor_that_launches_a_program_is_attached_to_the_worker() {
     assert_eq!(commands, ["initialize", "launch", "setBreakpoints", "terminate"], "as the editor named them");
     assert_eq!(answered[0]["body"]["supportsTerminateRequest"], false);
     assert_eq!(world.worker_pid(), pid);
+}
+
+#[test]
+fn an_editor_that_stays_after_the_debugger_has_let_go_keeps_no_adapter() {
+    let world = scripted_world();
+    let mut command = world.command();
+    command.args(["debug", "--dap"]).env("NETCOREDBG_LOG", world.work().join("log"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // What it reads stays open until it has ended.
+    let mut editor = child.stdin.take().unwrap();
+    let sent = [request(1, "attach", &json!({})), request(2, "disconnect", &json!({}))];
+    editor.write_all(sent.iter().map(framed).collect::<String>().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(editor);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(messages(std::str::from_utf8(&output.stdout).unwrap()).len(), 2);
+}
+
+#[test]
+fn an_editor_is_told_why_the_runtime_refuses_a_debugger_and_what_helps() {
+    let world = scripted_world();
+    let log = world.work().join("log");
+    let mut command = world.command();
+    command.args(["debug", "--dap"]).env("NETCOREDBG_LOG", log);
+    command.env("NETCOREDBG_REFUSAL", "Failed command 'configurationDone' : 0x80131c69");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let sent = [request(1, "attach", &json!({})), request(2, "configurationDone", &json!({}))];
+    let text: String = sent.iter().map(framed).collect();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answered = messages(std::str::from_utf8(&output.stdout).unwrap());
+    assert_eq!((&answered[0]["success"], &answered[1]["success"]), (&json!(true), &json!(false)));
+    let told = answered[1]["message"].as_str().unwrap();
+    assert!(told.contains("session rebuild --keep"), "{told}");
+    assert_eq!(answered[1]["body"]["error"]["format"], told);
 }
 
 #[test]
@@ -122,14 +157,14 @@ const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
 </Project>"#;
 
 /// Saves as editors do: another file takes the place of the former.
-fn save(world: &World, price: u32) {
+pub(crate) fn save(world: &World, price: u32) {
     let text = format!("module Shop.Cart\nlet price (count: int) = count * {price}\n");
     std::fs::write(world.work().join("new"), text).unwrap();
     std::fs::rename(world.work().join("new"), world.work().join("Shop.fs")).unwrap();
 }
 
 /// A session of a project, in whose environment this folder is that of temporary files.
-fn project_world(settings: &str, temporary: &Path) -> World {
+pub(crate) fn project_world(settings: &str, temporary: &Path) -> World {
     let world = World::new();
     configure(&world, settings);
     std::fs::write(world.work().join("Shop.fsproj"), PROJECT).unwrap();
@@ -154,6 +189,13 @@ fn doors(temporary: &Path) -> Vec<String> {
     doors
 }
 
+fn attaching(pid: i32, temporary: &Path) -> Command {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/managed_debugger.py");
+    let mut command = Command::new("python3");
+    command.arg(script).arg(pid.to_string()).env("TMPDIR", temporary);
+    command
+}
+
 /// The debugging library of the runtime, attached to a process.
 struct Debugger {
     process: Child,
@@ -163,15 +205,8 @@ struct Debugger {
 
 impl Debugger {
     fn attach(pid: i32, temporary: &Path) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/managed_debugger.py");
-        let mut command = Command::new("python3");
-        command
-            .arg(script)
-            .arg(pid.to_string())
-            .env("TMPDIR", temporary)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
+        let mut command = attaching(pid, temporary);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         let mut debugger = Self { process, input, output: BufReader::new(output) };
         assert_eq!(debugger.answer(), "attached");
@@ -207,7 +242,9 @@ fn nothing_is_swapped_or_built_while_a_debugger_is_attached() {
     let pipes = doors(temporary.path());
     assert!(pipes.iter().all(|pipe| pipe.starts_with(&format!("clr-debug-pipe-{pid}-"))), "{pipes:?}");
     assert_eq!(pipes.len(), 2, "a debugger's alone: {pipes:?}");
-    let needed = world.run(["debug", "--json"]).json();
+    let needed = world.run(["debug", "--json"]);
+    assert!(!needed.stderr.contains("0x80131c69"), "{needed:?}");
+    let needed = needed.json();
     assert_eq!((&needed["pid"], &needed["launch"]["processId"]), (&json!(pid), &json!(pid)), "{needed}");
     let assembly = &needed["assemblies"][0];
     let built = world.work().canonicalize().unwrap().join("bin/Debug/net10.0/Shop.dll");
@@ -232,6 +269,12 @@ fn nothing_is_swapped_or_built_while_a_debugger_is_attached() {
     save(&world, 1000);
     follower.wait_for("sourcesSwapped");
     assert_eq!((world.eval("Shop.Cart.price 2")["value"].clone(), world.worker_pid()), ("2000".into(), pid));
+    // The runtime refuses a debugger from then on, which is said before one tries.
+    let refused = attaching(pid, temporary.path()).output().unwrap();
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && why.contains("0x80131c69"), "{why}");
+    let told = world.run(["debug", "--json"]);
+    assert!(told.stderr.contains("session rebuild --keep"), "{told:?}");
     let built = world.events().iter().any(|event| event["kind"] == "jobRequested");
     assert!(!built, "another worker would have been lost to the debugger");
 

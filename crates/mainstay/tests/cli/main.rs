@@ -46,6 +46,7 @@ mod mcp_doctor;
 mod mcp_install;
 mod mcp_restart;
 mod mcp_tasks;
+mod netcoredbg;
 mod notebooks;
 mod openapi_clients;
 mod outliving;

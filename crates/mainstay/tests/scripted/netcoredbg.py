@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A debugger with the command line of netcoredbg, for tests without one: it attaches to nothing.
 
-As a debug adapter (`--interpreter=vscode`) it writes what it gets to the file that NETCOREDBG_LOG names, a line each, and answers it. As a
-command line (`--interpreter=cli --attach PID`) it says what it was told to attach to, and repeats its input.
+As a debug adapter (`--interpreter=vscode`) it writes what it gets to the file that NETCOREDBG_LOG names, a line each, and answers it. Like
+netcoredbg 3.1.2 it goes on reading after a `disconnect`, until its input ends, and refuses `configurationDone`, not `attach`, where the
+process admits no debugger (here: where NETCOREDBG_REFUSAL has what it says). As a command line (`--interpreter=cli --attach PID`) it says what it was told to attach to, and repeats its input.
 """
 
 import json
@@ -27,11 +28,11 @@ def adapter():
             answer = {"seq": 1, "type": "response", "request_seq": message["seq"], "success": True, "command": message["command"]}
             if message["command"] == "initialize":
                 answer["body"] = {"supportsTerminateRequest": True, "supportsConfigurationDoneRequest": True}
+            if message["command"] == "configurationDone" and (refusal := os.environ.get("NETCOREDBG_REFUSAL")):
+                answer |= {"success": False, "message": refusal}
             text = json.dumps(answer).encode()
             out.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
             out.flush()
-            if message["command"] == "disconnect":
-                return
 
 
 match sys.argv[1:]:

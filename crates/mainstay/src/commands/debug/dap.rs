@@ -10,6 +10,8 @@ use tokio_util::codec::{Decoder, Encoder};
 
 /// How long the header of a message may be.
 const HEADER_BYTES: usize = 4096;
+/// What a runtime answers whose loaded code was updated: `CORDBG_E_ASSEMBLY_UPDATES_APPLIED`, in a debugger's words about a failure.
+const CODE_UPDATED: &str = "0x80131c69";
 /// How long a message may be: whoever sends more speaks another protocol.
 const MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
@@ -59,18 +61,25 @@ fn wrong(why: impl ToString) -> Error {
     )
 }
 
+/// Whether the debugger says with a message that it has let go of the worker.
+pub(super) fn has_parted(message: &Value) -> bool {
+    message["type"] == "response" && message["command"] == "disconnect" && message["success"] == true
+}
+
 /// One conversation between an editor and a debugger about a worker.
 #[derive(Debug)]
 pub(super) struct Conversation {
     pid: u32,
+    /// What is said where the runtime admits no debugger since its code was updated.
+    refusal: String,
     /// What the editor called the requests that were changed, by their numbers.
     asked: HashMap<u64, String>,
 }
 
 impl Conversation {
-    /// One about the process with this number.
-    pub(super) fn about(pid: u32) -> Self {
-        Self { pid, asked: HashMap::new() }
+    /// One about the process with this number; the refusal is for the editor's user.
+    pub(super) fn about(pid: u32, refusal: String) -> Self {
+        Self { pid, refusal, asked: HashMap::new() }
     }
 
     /// What the debugger gets of a message of the editor's.
@@ -106,6 +115,12 @@ impl Conversation {
         {
             message["command"] = command.into();
         }
+        if message["success"] == false
+            && message["message"].as_str().is_some_and(|why| why.to_lowercase().contains(CODE_UPDATED))
+        {
+            message["message"] = self.refusal.clone().into();
+            message["body"] = json!({ "error": { "id": 1, "format": self.refusal, "showUser": true } });
+        }
         if message["command"] == "initialize" && message["body"].is_object() {
             for ability in ["supportsTerminateRequest", "supportTerminateDebuggee"] {
                 message["body"][ability] = false.into();
@@ -135,7 +150,7 @@ mod tests {
 
     #[test]
     fn whatever_begins_attaches_to_the_worker() {
-        let mut conversation = Conversation::about(7);
+        let mut conversation = Conversation::about(7, String::new());
         let launch = request(2, "launch", json!({"program": "/bin/x", "justMyCode": false}));
         let attach = request(3, "attach", json!({"processId": "1"}));
         let attached = json!({"program": "/bin/x", "justMyCode": false, "processId": 7});
@@ -147,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_response_has_the_name_that_the_editor_gave() {
-        let mut conversation = Conversation::about(7);
+        let mut conversation = Conversation::about(7, String::new());
         conversation.for_debugger(request(2, "launch", json!({})));
         conversation.for_debugger(request(3, "terminate", json!({})));
         let of = |request: u64, command: &str| json!({"type": "response", "request_seq": request, "command": command});
@@ -158,7 +173,7 @@ mod tests {
 
     #[test]
     fn whatever_ends_leaves_the_worker_alive() {
-        let mut conversation = Conversation::about(7);
+        let mut conversation = Conversation::about(7, String::new());
         let asked = json!({"terminateDebuggee": true, "restart": false});
         let stays = || json!({"terminateDebuggee": false});
         for command in ["disconnect", "terminate"] {
@@ -174,8 +189,32 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_of_the_runtime_is_said_in_words_that_help() {
+        let mut conversation = Conversation::about(7, "rebuild it".to_owned());
+        let failed = |message: &str| json!({"type": "response", "request_seq": 4, "command": "configurationDone", "success": false, "message": message});
+        let refused = conversation.for_editor(failed("Failed command 'configurationDone' : 0x80131C69"));
+        assert_eq!((&refused["message"], &refused["success"]), (&json!("rebuild it"), &json!(false)));
+        assert_eq!(refused["body"]["error"]["format"], "rebuild it");
+        let other = failed("Failed command 'configurationDone' : 0x80131c30");
+        assert_eq!(conversation.for_editor(other.clone()), other);
+    }
+
+    #[test]
+    fn only_an_answered_disconnect_is_a_parting() {
+        let of = |kind: &str, command: &str, success: bool| json!({"type": kind, "command": command, "success": success});
+        assert!(has_parted(&of("response", "disconnect", true)));
+        for other in [
+            of("response", "disconnect", false),
+            of("request", "disconnect", true),
+            of("response", "next", true),
+        ] {
+            assert!(!has_parted(&other), "{other}");
+        }
+    }
+
+    #[test]
     fn everything_else_passes_as_it_is() {
-        let mut conversation = Conversation::about(7);
+        let mut conversation = Conversation::about(7, String::new());
         let others = [
             request(1, "setBreakpoints", json!({"lines": [1]})),
             json!({"type": "event", "event": "stopped"}),

@@ -13,7 +13,7 @@ use clap::Args;
 use mainstay_home::Home;
 use mainstay_home::config::Config;
 use mainstay_home::search::fsharp_sdks;
-use mainstay_model::Error;
+use mainstay_model::{Error, EventBody, Seq};
 use mainstay_protocol::view::SessionView;
 use mainstay_terminal::note;
 use mainstay_terminal_client::connect::{Connection, connected};
@@ -21,6 +21,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::process::admits_debuggers;
+use super::events::for_each_event;
 use super::target::Target;
 
 /// The name of the debugger's program.
@@ -89,12 +90,17 @@ impl Debug {
         let configured = fsharp.debugger.clone();
         let on_path = || fsharp_sdks(home, fsharp).program(NETCOREDBG);
         let settled = async |connection: &Connection| target.settled(home, &connection.client).await;
-        let session = connected(home, "cli", settled).await?.1.session;
+        let (connection, settled) = connected(home, "cli", settled).await?;
+        let session = settled.session;
         let pid = worker_of(&session)?;
         if admits_debuggers(pid) == Some(false) {
             return Err(not_admitted(&session, pid));
         }
         let debugger = found(configured, on_path);
+        let refusal = refusal(&session);
+        if has_swapped(&connection, &session).await? {
+            note(&refusal);
+        }
         if json {
             let assemblies = assemblies_of(home, &session).await;
             let launch = launch_entry(&session, pid);
@@ -104,7 +110,7 @@ impl Debug {
         }
         let debugger = debugger.map_err(|reason| no_debugger(&reason, pid))?;
         match dap {
-            true => relay::relay(&debugger, pid).await,
+            true => relay::relay(&debugger, pid, refusal).await,
             false => command_line(&debugger, pid),
         }
     }
@@ -138,6 +144,28 @@ fn not_admitted(session: &SessionView, pid: u32) -> Error {
     Error::InvalidArgument { argument: "the session".to_owned(), reason }
 }
 
+/// Whether code was put into the session's worker since it was started. The runtime admits no debugger then, unless only new declarations
+/// came, which are in assemblies of their own.
+async fn has_swapped(connection: &Connection, session: &SessionView) -> Result<bool, Error> {
+    let mut is_swapped = false;
+    for_each_event(&connection.client, session, Seq::default(), |event| match &event.body {
+        EventBody::WarmUpStarted { .. } => is_swapped = false,
+        EventBody::SourcesSwapped(swap) => is_swapped |= swap.is_applied() && !swap.is_nothing(),
+        _ => {}
+    })
+    .await?;
+    Ok(is_swapped)
+}
+
+/// What helps where the runtime refuses a debugger.
+fn refusal(session: &SessionView) -> String {
+    format!(
+        "what was saved was put into this worker while it ran, and .NET admits no debugger to a process whose code was changed (error \
+         0x80131c69). Where it is refused, `mainstay session rebuild --keep {}` gives the session another worker with the same definitions",
+        session.short_id
+    )
+}
+
 /// The debugger's program; where there is none, what was looked for.
 fn found(configured: Option<PathBuf>, on_path: impl FnOnce() -> Option<PathBuf>) -> Result<PathBuf, String> {
     match configured {
@@ -158,7 +186,7 @@ fn no_debugger(reason: &str, pid: u32) -> Error {
 /// Becomes the debugger, with this terminal.
 fn command_line(debugger: &Path, pid: u32) -> Result<ExitCode, Error> {
     note(&format!(
-        "{} is attached to process {pid}; `detach` and `quit` leave it running",
+        "{} attaches to process {pid}, which stands until you say `continue`; `detach` and `quit` leave it running",
         debugger.display()
     ));
     let mut command = Command::new(debugger);

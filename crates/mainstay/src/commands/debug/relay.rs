@@ -12,7 +12,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
-use super::dap::{Conversation, Frames};
+use super::dap::{Conversation, Frames, has_parted};
 use super::{not_started, process};
 
 /// How long a debugger may take to let go of the worker once nobody says anything to it.
@@ -21,11 +21,12 @@ const PARTING: Duration = Duration::from_secs(10);
 /// The number of the request with which a debugger is told to let go, which no editor comes to.
 const PARTING_SEQ: u32 = u32::MAX;
 
-/// Starts the debugger for an editor, and passes on what they say until one of them has ended.
+/// Starts the debugger for an editor, and passes on what they say until one of them has ended, or the debugger has let go of the worker.
+/// The refusal is what the editor shows where the worker admits no debugger.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where the program does not start.
-pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> {
+pub(super) async fn relay(debugger: &Path, pid: u32, refusal: String) -> Result<ExitCode, Error> {
     let mut command = Command::new(debugger);
     // An interrupt of the terminal is the editor's to understand.
     command.arg("--interpreter=vscode").stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
@@ -38,7 +39,8 @@ pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> 
     let mut answers = FramedRead::new(from_debugger, Frames);
     let mut debugger = Some(FramedWrite::new(to_debugger, Frames));
     let mut editor = FramedWrite::new(stdout(), Frames);
-    let mut conversation = Conversation::about(pid);
+    let mut conversation = Conversation::about(pid, refusal);
+    let mut is_parted = false;
     loop {
         tokio::select! {
             request = requests.next(), if debugger.is_some() => {
@@ -52,14 +54,16 @@ pub(super) async fn relay(debugger: &Path, pid: u32) -> Result<ExitCode, Error> 
             }
             answer = answers.next() => {
                 let Some(message) = next(answer) else { break };
-                if editor.send(conversation.for_editor(message)).await.is_err() {
+                is_parted = has_parted(&message);
+                if editor.send(conversation.for_editor(message)).await.is_err() || is_parted {
                     break;
                 }
             }
         }
     }
-    // An editor that has gone without a word must not leave the worker standing.
-    if let Some(mut out) = debugger.take() {
+    // An editor that has gone without a word must not leave the worker standing. A debugger that has let go may still wait for its input
+    // to end, which the editor's need not do.
+    if let Some(mut out) = debugger.take().filter(|_| !is_parted) {
         let parting = json!({"seq": PARTING_SEQ, "type": "request", "command": "disconnect"});
         out.send(conversation.for_debugger(parting)).await.ok();
     }
