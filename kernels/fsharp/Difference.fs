@@ -208,21 +208,8 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
             | Some old -> old.Text <> item.Text && isResigned old item
             | None -> true)
     let removed = before.Items |> List.filter (fun item -> not (present.ContainsKey item.Key))
-    let isForCompilers (attribute: string) = attribute = "RequireQualifiedAccess" || ofTools.Contains attribute
-    // A module that is new hides another of its name; what is in it is new too, and its first declaration stands for it.
-    let newModules =
-        [ for part in after.Rest do
-            match part.Module with
-            | Some (path, attributes) when List.forall isForCompilers attributes && before.Rest |> List.forall (fun one -> Option.map fst one.Module <> Some path) ->
-                match after.Items |> List.tryFind (fun item -> isAround path item.Scope.Path && not (known.ContainsKey item.Key)) with
-                | Some item -> part, item, path
-                | None -> ()
-            | _ -> () ]
     let newsOf (added: Item list) =
-        [ for _, item, path in newModules do
-            let name = List.last path
-            { Of = item; Novelty = New; Name = { Name = name; Path = List.take (path.Length - 1) path; Line = item.Line; IsExtension = false } }
-          for item in added do for name in givenBy after item do { Of = item; Novelty = (if known.ContainsKey item.Key then Resigned else New); Name = name }
+        [ for item in added do for name in givenBy after item do { Of = item; Novelty = (if known.ContainsKey item.Key then Resigned else New); Name = name }
           for item in removed do for name in namesOf before item do { Of = item; Novelty = Gone; Name = name } ]
     // What contains something that is another function now is another one itself.
     let rec withContaining (added: Item list) (staying: Item list) =
@@ -237,8 +224,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
     let ofRest =
         let texts (outline: Outline) = outline.Rest |> List.map (fun one -> one.What, one.Text) |> Set.ofList
         let old, current = texts before, texts after
-        let isNewModule (part: Rest) = newModules |> List.exists (fun (one, _, _) -> obj.ReferenceEquals(one, part))
-        let news = after.Rest |> List.filter (fun one -> not (old.Contains(one.What, one.Text) || isNewModule one))
+        let news = after.Rest |> List.filter (fun one -> not (old.Contains(one.What, one.Text)))
         let gone = before.Rest |> List.filter (fun one -> not (current.Contains(one.What, one.Text)) && news |> List.forall (fun other -> other.What <> one.What))
         (news |> List.map (fun one -> obstacle "shape" one.What one.Line (one.What + " changed")))
         @ (gone |> List.map (fun one -> obstacle "shape" one.What 1 (one.What + " is gone")))

@@ -50,14 +50,6 @@ let private causeOf (e: exn) : exn =
             | _ -> stopped)
     | e -> e
 
-/// The declaration whose code raised an exception, and the line of it; None where no frame of the stack is in one.
-let private raisedIn (slices: (Change * Slices.Slice) list) (e: exn) : (Slices.Slice * int) option =
-    let ofFrame (frame: Diagnostics.StackFrame) =
-        let file, line = frame.GetFileName(), frame.GetFileLineNumber()
-        slices |> List.tryPick (fun (_, slice) ->
-            if slice.File = file && slice.Item.Line <= line && line <= slice.Item.EndLine then Some(slice, line) else None)
-    Diagnostics.StackTrace(e, true).GetFrames() |> Array.tryPick (fun frame -> if isNull frame then None else ofFrame frame)
-
 /// A declaration that was compiled, and the methods that it is to replace.
 type Compiled =
     { Of: Source
@@ -145,6 +137,8 @@ let run (isolated: Isolated.Isolated) (changes: Change list) (slices: (Change * 
     let path = (fst slices.Head).Source.Path
     let mutable compiled: Compiled list option = None
     let mutable left: (bool * (Baseline * Deltas.Redirection) list) list = [] // each with whether something is made for it first
+    let values = Queue<Slices.Slice>(slices |> Seq.map snd |> Seq.filter (fun slice -> slice.IsMade))
+    let mutable making: Slices.Slice option = None // the value whose code runs
     let put (due: (bool * (Baseline * Deltas.Redirection) list) list) =
         left <- List.skip due.Length left
         redirected.Put(List.collect snd due)
@@ -157,7 +151,9 @@ let run (isolated: Isolated.Isolated) (changes: Change list) (slices: (Change * 
     let atGate (assembly: Assembly) =
         match compiled with
         | None -> start assembly
-        | Some _ -> put (List.head left :: List.takeWhile (fst >> not) (List.tail left))
+        | Some _ ->
+            making <- if values.Count > 0 then Some(values.Dequeue()) else None
+            put (List.head left :: List.takeWhile (fst >> not) (List.tail left))
     try
         match whileAtGates atGate (fun () -> isolated.Run(standings, text)), compiled with
         | (true, _), Some all ->
@@ -173,8 +169,8 @@ let run (isolated: Isolated.Isolated) (changes: Change list) (slices: (Change * 
         | Refused (assembly, reason) -> Error [ refusal path "runtime_refused" assembly 1 reason ]
         | e ->
             let reason = e.GetType().FullName + ": " + e.Message
-            match (try raisedIn slices e with _ -> None) with
-            | Some (slice, line) -> Error [ refusal slice.File "raised" slice.Item.Shown line reason ]
+            match making with
+            | Some slice -> Error [ refusal slice.File "raised" slice.Item.Shown slice.Item.Line reason ]
             | None -> Error [ refusal path "raised" (Path.GetFileName path) 1 reason ]
 
 /// Has declarations run what they were built with.

@@ -133,9 +133,7 @@ type Rest =
       /// The text by which two versions are compared, without its layout.
       Text: string
       /// What makes names visible to it, as for a declaration; empty where it mentions none.
-      Openings: Opening list
-      /// Of the head of a module in another: the path of that, and its attributes by name.
-      Module: (string list * string list) option }
+      Openings: Opening list }
 
 /// A name that a file declares.
 type Declared =
@@ -260,11 +258,11 @@ type private Reader(lines: string[], inString: Set<int>) =
             declared.Add { Name = lines.[place.Line - 1].Substring(place.Column, place.EndColumn - place.Column).Trim('(', ')', ' '); Path = scope.Path; Line = place.Line; IsExtension = false }
 
     let addRest what (place: Place) text =
-        rest.Add { What = what; Line = place.Line; From = place.Line; Text = Layout.without (fun _ -> false) text []; Openings = []; Module = None }
+        rest.Add { What = what; Line = place.Line; From = place.Line; Text = Layout.without (fun _ -> false) text []; Openings = [] }
 
     /// Adds what mentions names. `from` is the line from which on it is seen.
     let addRestIn openings from what (part: Placed) text =
-        rest.Add { What = what; Line = part.Place.Line; From = from; Text = text; Openings = openings; Module = None }
+        rest.Add { What = what; Line = part.Place.Line; From = from; Text = text; Openings = openings }
 
     /// All of a part, without its layout.
     let wholeOf (part: Placed) = Layout.without (fun _ -> false) (textOf part.Place) [ part ]
@@ -719,8 +717,6 @@ type private Reader(lines: string[], inString: Set<int>) =
                 let header = match first with Some first -> { part.Place with EndLine = max part.Place.Line (first.Place.Line - 1); EndColumn = Int32.MaxValue } | None -> part.Place
                 addRestIn (opens @ own) part.Place.Line ("the module `" + name + "`") part (Layout.without (fun _ -> false) (textOf header) [])
                 let inner = { scope with Modules = scope.Modules @ [ name ] }
-                let attributes = information |> Option.map attributesOf |> Option.defaultValue []
-                rest.[rest.Count - 1] <- { rest.[rest.Count - 1] with Module = Some(inner.Path, List.map fst attributes) }
                 let isInnerRecursive = isRecursive || List.contains true (flags part |> List.truncate 1)
                 reader.Declarations(inner, opens @ own, isInnerRecursive, max reach (ofModule scope (Option.toList information)), part.Parts)
             | "Types" ->

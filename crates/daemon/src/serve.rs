@@ -117,11 +117,7 @@ async fn run(
     telemetry: Option<&Telemetry>,
     ready: impl FnOnce(&DaemonRecord),
 ) -> Result<Ended, Error> {
-    if let Some(files) = allow_files()? {
-        // The other half is for what they ask for.
-        let connections = usize::try_from(files / 2).unwrap_or(usize::MAX);
-        config.limits.http_connections = config.limits.http_connections.min(connections);
-    }
+    bound_connections(&mut config)?;
     config.limits.answering_principals = config.answering_principals();
     if let Some(note) = &options.environment_note {
         tracing::warn!("{note}");
@@ -199,6 +195,16 @@ async fn run(
         mainstay_shim::see_off_all(&shims).await;
     }
     Ok(begins_anew.map_or(Ended::Stopped, |program| Ended::BeginsAnew { program, listener }))
+}
+
+/// Has no more connections than the process may have files for.
+fn bound_connections(config: &mut Config) -> Result<(), Error> {
+    if let Some(files) = allow_files()? {
+        // The other half is for what they ask for.
+        let connections = usize::try_from(files / 2).unwrap_or(usize::MAX);
+        config.limits.http_connections = config.limits.http_connections.min(connections);
+    }
+    Ok(())
 }
 
 /// How unsaved texts are dealt with.
