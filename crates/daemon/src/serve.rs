@@ -60,7 +60,7 @@ pub struct ServeOptions {
 pub enum Ended {
     /// It was told to stop.
     Stopped,
-    /// It begins anew.
+    /// It begins anew in the same process.
     BeginsAnew {
         /// As this program, or as its own where none is named.
         program: Option<PathBuf>,
