@@ -296,8 +296,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
 
     /// The declarations of which what keeps changes from being put in may be that they have another signature.
     member _.MayBeResigned(changes: Change list, obstacles: Obstacle list) : Set<Declaration> =
-        let isModules (item: Item) = match item.Kind with Function | Value -> true | Member _ -> false
-        let changed = [ for change in changes do for item, isAdded in change.Items do if isModules item && not isAdded then change, item ]
+        let changed = [ for change in changes do for item, isAdded in change.Items do if not (item.IsMember || isAdded) then change, item ]
         let isSaid (item: Item) = obstacles |> List.exists (fun one -> one.Code = "signature" && one.Name = item.Shown && one.Line = item.Line)
         let users = [ for change in changes do for user, _ in change.Items -> change.Source.Path, user ]
         let isComplained (path: string, user: Item) =

@@ -44,8 +44,7 @@ let private addedHere (change: Change) (item: Item) (name: string) : bool =
 
 /// Whether nothing that is opened can come before something that was compiled: both are of one module of a file, which opens nothing behind it.
 let private isInnermost (change: Change) (item: Item) (other: Item) : bool =
-    let isOfModule (one: Item) = match one.Kind with Function | Value -> true | Member _ -> false
-    isOfModule other
+    not other.IsMember
     && other.Scope.Path = item.Scope.Path
     && not (change.After.LateOpens |> List.exists (fun (path, _) -> path = other.Scope.Path))
 
@@ -116,9 +115,10 @@ let confirm (sources: Sources) (changes: Change list) (slices: (Change * Slices.
     let changeOf = slices |> List.map (fun (change, slice) -> slice.Module, change) |> Map.ofList
     let refuse (mention: Resolution.Mention) (code, reason) =
         refusal mention.Slice.File code mention.Slice.Item.Shown mention.Line ("it mentions `" + mention.Name + "`, " + reason)
-    let isMember (item: Item) = match item.Kind with Member _ -> true | Function | Value -> false
-    let newMembers = [ for _, slice in slices do if slice.IsExtension then yield! slice.Item.Names
-                       for one in sources.Additions do if isMember one.Item then yield! one.Item.Names ] |> Set.ofList
+    let newMembers =
+        [ for _, slice in slices do if slice.IsExtension then yield! slice.Item.Names
+          for one in sources.Additions do if one.Item.IsMember then yield! one.Item.Names ]
+        |> Set.ofList
     let obstacleOf (mention: Resolution.Mention) =
         let change = changeOf.[mention.Slice.Module]
         [ Resolution.obstacleOf resolving; changesCopy change; unseen sources changes change; notReferred sources change; extendsToo newMembers ]

@@ -110,12 +110,11 @@ let private sequenceOf (outline: Outline) : (int * Standing) list =
 let obstaclesOf (item: Item) : Reason list =
     let at code reason = Some(obstacle code item.Shown item.Line reason)
     let hidden = match item.Kind with Member one -> one.Hidden | Function | Value -> None
-    let isMember = match item.Kind with Member _ -> true | Function | Value -> false
     [ item.Fixed |> Option.bind (at "fixed")
       (if item.HasAnonymous then at "anonymous_record" "it has an anonymous record, whose type belongs to the assembly" else None)
       (if Set.isEmpty (Set.intersect item.Words selfAware) then None else at "self_aware" "it asks which assembly or method runs")
       hidden |> Option.bind (fun name -> at "constructor_state" ("it uses `" + name + "`, which only the type's own code can see"))
-      (if isMember && item.Words.Contains "base" then at "base_call" "it calls its base type" else None) ]
+      (if item.IsMember && item.Words.Contains "base" then at "base_call" "it calls its base type" else None) ]
     |> List.choose id
 
 /// The names that a declaration gives, as code mentions them.
@@ -189,7 +188,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
     let known = before.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     let present = after.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     // What others see or see no more is for them as what is new or gone.
-    let isShownOtherwise (old: Item) (item: Item) = old.Reach <> item.Reach && (match item.Kind with Function | Value -> true | Member _ -> false)
+    let isShownOtherwise (old: Item) (item: Item) = old.Reach <> item.Reach && not item.IsMember
     let lasting (item: Item) = item.Attributes |> List.filter (fun (name, _) -> not (ofTools.Contains name))
     // A test that is marked otherwise is another test.
     let isMarkedOtherwise (old: Item) (item: Item) =

@@ -118,6 +118,8 @@ type Item =
           Member = (match item.Kind with Member one -> Some(one.Type, one.Parameters.Length, one.Ordinal) | Function | Value -> None)
           Names = item.Names }
 
+    member item.IsMember = match item.Kind with Member _ -> true | Function | Value -> false
+
     /// Its full name, for people.
     member item.Shown =
         let within = match item.Kind with Member one -> [ one.Type ] | Function | Value -> []

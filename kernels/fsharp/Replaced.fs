@@ -195,10 +195,9 @@ let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (n
         match candidates owner item oldName with
         | [] -> Error "it is no method of the assembly"
         | old ->
-            let isMember = match item.Kind with Member _ -> true | Function | Value -> false
             let fits (one: MethodInfo) =
                 signatureOf one = signatureOf replacement
-                && (if isMember then argumentsOf 0 one = argumentsOf (if one.IsStatic then 0 else 1) replacement else groupsOf one = groupsOf replacement)
+                && (if item.IsMember then argumentsOf 0 one = argumentsOf (if one.IsStatic then 0 else 1) replacement else groupsOf one = groupsOf replacement)
             match old |> List.filter fits with
             | [ _ ] when not replacement.IsPublic -> Error "the compiler keeps its new version private"
             | [ one ] -> Ok(one, replacement)

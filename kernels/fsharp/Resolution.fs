@@ -156,8 +156,7 @@ type private Found =
 
 /// What is declared at a line of a file. A member is seen where its type is.
 let private declaredAt (outline: Outline) (line: int) : Found option =
-    let isOfModule (item: Item) = match item.Kind with Function | Value -> true | Member _ -> false
-    match outline.Items |> List.tryFind (fun item -> isOfModule item && item.Line <= line && line <= item.EndLine) with
+    match outline.Items |> List.tryFind (fun item -> not item.IsMember && item.Line <= line && line <= item.EndLine) with
     | Some item -> Some(Whole item)
     | None ->
         match outline.Rest |> List.filter (fun one -> one.Line <= line) with

@@ -21,7 +21,7 @@ type Slice =
       Names: string list }
 
     /// Whether it is a member that its type has not in the build. It is compiled as one that extends the type.
-    member slice.IsExtension : bool = slice.IsAdded && (match slice.Item.Kind with Member _ -> true | Function | Value -> false)
+    member slice.IsExtension : bool = slice.IsAdded && slice.Item.IsMember
 
     /// The modules in its own in which it stands: those that it has in its file, where others see it. A member is seen wherever its type is.
     member slice.Within : string list = if slice.IsAdded && not slice.IsExtension then slice.Item.Scope.Path else []

@@ -107,7 +107,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                 { Slices.Visible.File = one.Of.Path
                   Slices.Visible.Path = one.Item.Scope.Path
                   Slices.Visible.Module = one.Module
-                  Slices.Visible.IsExtension = (match one.Item.Kind with Member _ -> true | Function | Value -> false)
+                  Slices.Visible.IsExtension = one.Item.IsMember
                   Slices.Visible.Reach = one.Item.Reach } ]
 
     /// Declarations in the order in which they are compiled: that of their file, but that all members of a type see those that are new.
@@ -156,7 +156,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         | _ when changes |> List.forall (fun change -> List.isEmpty change.Items) -> Exchange.restore changes
         | _ when most |> Option.exists (fun most -> taken >= most) ->
             let path = (List.head changes).Source.Path
-            Error [ refusal path "swap_limit" (Path.GetFileName path) 1 ("this worker has taken " + string taken + " changes (`swaps-per-worker`)") ]
+            Error [ refusal path "swap_limit" (Path.GetFileName path) 1 ("this worker has taken " + string taken + " saves (`swaps-per-worker`)") ]
         | Some isolated -> exchangeWith isolated changes
         | None -> Error(complaints (List.head changes).Source.Path (fun message -> message.File, message.StartLine) [||])
 
@@ -174,7 +174,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
         if before |> Option.exists (fun old -> old.IsInline || item.IsInline) then Some "inline"
         elif sources.IsResigned(source, item) then Some "signature"
-        elif before.IsNone && (match item.Kind with Member _ -> true | Function | Value -> false) then Some "reflection"
+        elif before.IsNone && item.IsMember then Some "reflection"
         elif item.Kind = Value && before.IsSome then Some "value"
         elif item.Attributes |> List.exists (fun (name, _) -> name = "EntryPoint") then Some "run"
         elif handedOver <> item.HandedOver && not (List.isEmpty handedOver) then Some "closures"
