@@ -13,14 +13,18 @@ use rust_embed::{Embed, EmbeddedFile};
 #[folder = "../../kernels"]
 struct Kernels;
 
+/// What a release adds to the folder `kernels`: F# workers that were compiled before, by their paths in it. See `build.rs`.
+static PREBUILT: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prebuilt.rs"));
+
 /// The folder of the manual's pages on errors.
 #[derive(Embed)]
 #[folder = "../../docs/errors"]
 struct Errors;
 
-/// Returns a text in the folder `kernels`, by its path there.
-pub fn kernel_file(path: &str) -> Option<Cow<'static, str>> {
-    Kernels::get(path).and_then(text)
+/// Returns a file in the folder `kernels`, by its path there, or one that a release adds to it.
+pub fn kernel_file(path: &str) -> Option<Cow<'static, [u8]>> {
+    let prebuilt = || PREBUILT.iter().find(|(name, _)| *name == path).map(|(_, bytes)| Cow::Borrowed(*bytes));
+    Kernels::get(path).map(|file| file.data).or_else(prebuilt)
 }
 
 /// Returns the manual's page on an error, by the code of the error.
@@ -46,7 +50,8 @@ mod tests {
 
     #[test]
     fn a_file_of_each_folder_is_found_and_no_other() {
-        assert!(kernel_file("fsharp/display/Mainstay.fs").is_some_and(|text| text.contains("Mainstay")));
+        let source = kernel_file("fsharp/display/Mainstay.fs").unwrap();
+        assert!(String::from_utf8_lossy(&source).contains("Mainstay"));
         assert!(error_page("session_not_found").is_some());
         assert_eq!(kernel_file("fsharp/Nowhere.fs"), None);
         assert_eq!(kernel_file("../Cargo.toml"), None);

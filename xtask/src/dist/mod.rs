@@ -15,6 +15,7 @@ mod npm;
 mod nuget;
 mod options;
 mod platform;
+mod prebuilt;
 mod release_build;
 mod sbom;
 mod spdx;
@@ -48,7 +49,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let mut options = Options::of(arguments)?;
     if options.binaries.is_empty() {
         let platform = this_machine()?;
-        let build = || release_build::build(PROGRAM, platform);
+        let workers = step("F# workers", || prebuilt::build(PROGRAM, &options.sdks))?;
+        let build = || release_build::build(PROGRAM, platform, workers.as_deref());
         options.binaries.push((platform, step("release build", build)?));
     }
     let (facts, programs) = step("what is packed", || read(&options))?;

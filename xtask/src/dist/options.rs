@@ -11,18 +11,21 @@ use crate::failure::Failure;
 pub(crate) struct Options {
     /// The binaries that were given, each with its platform; none where this machine's is to be built.
     pub(crate) binaries: Vec<(&'static Platform, PathBuf)>,
+    /// The .NET SDKs of whose F# worker the program that is built carries a compiled one; none where it carries the sources alone.
+    pub(crate) sdks: Vec<PathBuf>,
     /// The folder of the packages.
     pub(crate) out: PathBuf,
     /// The level of compression, 1 to 9.
     pub(crate) level: u32,
 }
 
-const USAGE: &str = "Usage: cargo xtask dist [--binary TRIPLE=PATH]... [--out FOLDER, else target/dist] [--level 1 to 9, else 9]";
+const USAGE: &str = "Usage: cargo xtask dist [--binary TRIPLE=PATH]... [--sdk FOLDER]... [--out FOLDER, else target/dist] [--level 1 to 9, else 9]";
 
 impl Options {
     /// Reads the arguments of the command line.
     pub(crate) fn of(arguments: &[OsString]) -> Result<Self, Failure> {
-        let mut options = Self { binaries: Vec::new(), out: crate::root().join("target/dist"), level: 9 };
+        let out = crate::root().join("target/dist");
+        let mut options = Self { binaries: Vec::new(), sdks: Vec::new(), out, level: 9 };
         let mut rest = arguments.iter().map(|argument| argument.to_string_lossy());
         while let Some(argument) = rest.next() {
             let (option, value) = match argument.split_once('=').filter(|_| argument.starts_with("--")) {
@@ -32,6 +35,7 @@ impl Options {
             let value = value.ok_or_else(|| Failure::Usage(USAGE.to_owned()))?;
             match option.as_str() {
                 "--binary" => options.binaries.push(binary(&value)?),
+                "--sdk" => options.sdks.push(PathBuf::from(value)),
                 "--out" => options.out = PathBuf::from(value),
                 "--level" => options.level = level(&value)?,
                 _ => return Err(Failure::Usage(format!("`{option}` is not understood\n{USAGE}"))),
@@ -40,6 +44,10 @@ impl Options {
         options.binaries.sort_by_key(|(platform, _)| platform.triple);
         let mut pairs = options.binaries.windows(2);
         match pairs.find(|pair| pair[0].0 == pair[1].0) {
+            None if !options.sdks.is_empty() && !options.binaries.is_empty() => Err(Failure::Usage(
+                "a binary that is there carries what it was built with: `--sdk` is for one that is built"
+                    .to_owned(),
+            )),
             Some(pair) => Err(Failure::Usage(format!("{} is given twice", pair[0].0.triple))),
             None => Ok(options),
         }
@@ -78,7 +86,9 @@ mod tests {
         let told: Vec<_> =
             options.binaries.iter().map(|(platform, path)| (platform.rid, path.to_str())).collect();
         assert_eq!(told, [("osx-arm64", Some("b")), ("linux-x64", Some("a"))]);
-        assert_eq!((options.out, options.level), (PathBuf::from("o"), 9));
+        assert_eq!((options.out, options.level, options.sdks), (PathBuf::from("o"), 9, Vec::new()));
+        let of_sdks = of(&["--sdk", "8", "--sdk=10"]).unwrap();
+        assert_eq!(of_sdks.sdks, ["8", "10"].map(PathBuf::from));
     }
 
     #[test]
@@ -88,6 +98,7 @@ mod tests {
             (&["--binary", "x"], "is no TRIPLE=PATH"),
             (&["--level=10"], "is no level of compression"),
             (&["--out"], "Usage:"),
+            (&["--sdk", "s", "--binary", "x86_64-apple-darwin=a"], "`--sdk` is for one that is built"),
             (&["--quick", "x"], "`--quick` is not understood"),
             (
                 &["--binary", "x86_64-apple-darwin=a", "--binary", "x86_64-apple-darwin=b"],

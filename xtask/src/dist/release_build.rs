@@ -1,20 +1,23 @@
 //! The release build of the program for this machine, made so that its bytes depend on the sources and the compiler alone.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::platform::Platform;
 use crate::command::{cargo, run};
 use crate::failure::Failure;
 use crate::test::CARGO_REMEDY;
 
+/// Names the folder of the workers to the build script of `crates/embedded`.
+const PREBUILT: &str = "MAINSTAY_PREBUILT";
+
 /// Separates the flags in the variable that cargo reads.
 const SEPARATOR: &str = "\u{1f}";
 
-/// Builds the program; returns the path of the executable file.
+/// Builds the program, which carries the F# workers of a folder; returns the path of the executable file.
 ///
 /// The folder of the build is not that of `cargo build --release`, whose flags differ.
-pub(crate) fn build(name: &str, platform: &Platform) -> Result<PathBuf, Failure> {
+pub(crate) fn build(name: &str, platform: &Platform, workers: Option<&Path>) -> Result<PathBuf, Failure> {
     let target = crate::root().join("target/release-build");
     let (rust_flags, c_flags) = flags();
     let arguments = ["build", "--release", "--locked", "--package", name, "--target", platform.triple];
@@ -24,6 +27,10 @@ pub(crate) fn build(name: &str, platform: &Platform) -> Result<PathBuf, Failure>
         .env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join(SEPARATOR))
         .env("CFLAGS", &c_flags)
         .env("CXXFLAGS", c_flags);
+    match workers {
+        Some(folder) => cargo.env(PREBUILT, folder),
+        None => cargo.env_remove(PREBUILT),
+    };
     cargo.env("CARGO_PROFILE_RELEASE_STRIP", "symbols").env("CARGO_INCREMENTAL", "0");
     run(&mut cargo, CARGO_REMEDY)?;
     Ok(target.join(platform.triple).join("release").join(platform.executable(name)))

@@ -1,5 +1,6 @@
 //! Builds the F# worker with the user's own SDK, once for each SDK and version of the worker.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
@@ -10,6 +11,7 @@ use tokio::time::{Instant, interval};
 
 use super::cache::{Cache, WorkerProgram, describe};
 use super::icu::Cultures;
+use super::prebuilt;
 use super::progress::{OnProgress, Progress};
 use super::recipe::{self, Recipe};
 use super::sdk::{Sdk, Unusable};
@@ -72,7 +74,7 @@ pub async fn build(
     files: KernelFiles,
     progress: OnProgress<'_>,
 ) -> Result<WorkerProgram, BuildError> {
-    build_from(&Sources::read(files)?, home, sdk, progress).await
+    build_from(&Sources::read(files)?, files, home, sdk, progress).await
 }
 
 /// Whether the worker is built with this SDK already, so that [`build`] has nothing to do.
@@ -86,6 +88,7 @@ pub fn is_built(home: &Path, sdk: &Sdk, files: KernelFiles) -> bool {
 
 async fn build_from(
     sources: &Sources,
+    files: KernelFiles,
     home: &Path,
     sdk: &Sdk,
     progress: OnProgress<'_>,
@@ -106,7 +109,7 @@ async fn build_from(
     }
     let staging = Staging::create(&cache.beside("staging"))?;
     let workshop = Workshop::open(staging.folder(), &recipe, cache.beside("log"))?;
-    let cultures = ticking(workshop.make(sources), sdk, progress).await?;
+    let cultures = ticking(workshop.make(sources, files), sdk, progress).await?;
     staging.publish(workshop.product, cache.folder().to_owned()).await?;
     Ok(cache.start(&recipe, &cultures))
 }
@@ -152,15 +155,30 @@ impl<'a> Workshop<'a> {
     }
 
     /// Everything in the worker's folder. Tells how the worker gets its cultures.
-    async fn make(&self, sources: &Sources) -> Result<Cultures, BuildError> {
+    async fn make(&self, sources: &Sources, files: KernelFiles) -> Result<Cultures, BuildError> {
         for file in self.recipe.copied() {
             self.copy(&file)?;
         }
         let config = self.product.join(format!("{}.runtimeconfig.json", recipe::WORKER));
         write(&config, &self.recipe.runtime_config())?;
-        let ((), cultures) = tokio::try_join!(self.worker(sources), self.surroundings())?;
-        describe(&self.product, self.recipe, &cultures)?;
+        let key = prebuilt::key(self.recipe, sources);
+        let worker = async {
+            match key.as_deref().and_then(|key| prebuilt::find(files, key)) {
+                Some(carried) => self.unpack(carried).map_err(BuildError::from),
+                None => self.worker(sources).await,
+            }
+        };
+        let ((), cultures) = tokio::try_join!(worker, self.surroundings())?;
+        describe(&self.product, self.recipe, &cultures, key)?;
         Ok(cultures)
+    }
+
+    /// The worker that the program carries.
+    fn unpack(&self, carried: [(String, Cow<'static, [u8]>); 2]) -> Result<(), FileError> {
+        carried.into_iter().try_for_each(|(name, bytes)| {
+            let path = self.product.join(name);
+            fs::write(&path, bytes).map_err(failed("write", &path))
+        })
     }
 
     /// The worker refers to the module that shows values, and so comes behind it.
@@ -198,6 +216,7 @@ impl<'a> Workshop<'a> {
     ) -> Result<(), BuildError> {
         let mut compiler = Command::new(&self.recipe.parts.host);
         compiler.args(arguments(&self.product.join(format!("{name}.dll"))));
+        compiler.args(recipe::without_folder(&self.bench));
         compiler.envs(self.recipe.compiler_environment()).current_dir(&self.bench);
         let output = self.bench.join(format!("{name}.log"));
         match command::run(&mut compiler, &output, LIMIT).await {
@@ -256,7 +275,7 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
     }
 
     async fn build_in(tree: &Tree, sdk: &Sdk) -> Result<WorkerProgram, BuildError> {
-        build_from(&small(), &tree.path("home"), sdk, &|_| ()).await
+        build_from(&small(), |_| None, &tree.path("home"), sdk, &|_| ()).await
     }
 
     fn runs(tree: &Tree) -> usize {
@@ -272,7 +291,7 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
         let (tree, sdk) = machine(NET_8, COMPILES);
         let seen = Mutex::new(Vec::new());
         let progress = |step| seen.lock().unwrap().push(step);
-        let first = build_from(&small(), &tree.path("home"), &sdk, &progress).await.unwrap();
+        let first = build_from(&small(), |_| None, &tree.path("home"), &sdk, &progress).await.unwrap();
         assert!(matches!(seen.lock().unwrap().last(), Some(Progress::Built { .. })));
         let after_first = runs(&tree);
         assert_eq!(after_first, 3, "the module, the worker, and the probe for cultures");
@@ -290,7 +309,7 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
             Sources { worker: file("Program.fs", "printfn \"\""), ..small() },
             Sources { display: file("Mainstay.fs", "module Other"), ..small() },
         ] {
-            let second = build_from(&other, &tree.path("home"), &sdk, &|_| ()).await.unwrap();
+            let second = build_from(&other, |_| None, &tree.path("home"), &sdk, &|_| ()).await.unwrap();
             assert_ne!(folder_of(&first), folder_of(&second));
         }
     }
@@ -359,6 +378,37 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
                 assert!(entry.file_type().unwrap().is_file(), "{} is a link", entry.path().display());
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_the_program_carries_is_not_compiled() {
+        let (tree, sdk) = machine(NET_8, COMPILES);
+        let folder = folder_of(&build_in(&tree, &sdk).await.unwrap());
+        let manifest: serde_json::Value =
+            serde_json::from_slice(&fs::read(folder.join("worker.json")).unwrap()).unwrap();
+        static KEY: Mutex<String> = Mutex::new(String::new());
+        *KEY.lock().unwrap() = manifest["prebuilt"].as_str().unwrap().to_owned();
+        let carries: KernelFiles = |path| {
+            let name = path.strip_prefix(&format!("fsharp/prebuilt/{}/", KEY.lock().unwrap()))?;
+            Some(Cow::Owned(name.as_bytes().to_vec()))
+        };
+        let made = async |sdk: &Sdk, home: &str| {
+            build_from(&small(), carries, &tree.path(home), sdk, &|_| ()).await.unwrap()
+        };
+        let before = runs(&tree);
+        let unpacked = folder_of(&made(&sdk, "other").await);
+        assert_eq!(runs(&tree), before + 1, "the probe for cultures");
+        let read = |name: &str| fs::read_to_string(unpacked.join(name)).unwrap();
+        assert_eq!(read("Mainstay.dll"), "Mainstay.dll");
+        assert_eq!(read("mainstay-fsharp-worker.dll"), "mainstay-fsharp-worker.dll");
+        assert!(unpacked.join("mainstay-fsharp-worker.runtimeconfig.json").exists());
+
+        // A compiler of other bytes needs a worker of its own.
+        tree.write("sdk/8.0.404/FSharp/FSharp.Compiler.Service.dll", "another build of it");
+        let before = runs(&tree);
+        let compiled = folder_of(&made(&sdk, "other").await);
+        assert_eq!(runs(&tree), before + 3);
+        assert_eq!(fs::read_to_string(compiled.join("Mainstay.dll")).unwrap(), "");
     }
 
     #[tokio::test]

@@ -61,6 +61,9 @@ struct Manifest {
     files: BTreeMap<PathBuf, u64>,
     /// What must be there besides to start it.
     needs: BTreeSet<PathBuf>,
+    /// What a worker is known by that is made of the same on another machine, where a release can carry it.
+    #[serde(default)]
+    prebuilt: Option<String>,
 }
 
 impl Cache {
@@ -146,12 +149,17 @@ fn stamp_of(file: &Path) -> Vec<u8> {
 ///
 /// # Errors
 /// [`FileError`] when the folder cannot be read or written.
-pub(super) fn describe(folder: &Path, recipe: &Recipe, cultures: &Cultures) -> Result<(), FileError> {
+pub(super) fn describe(
+    folder: &Path,
+    recipe: &Recipe,
+    cultures: &Cultures,
+    prebuilt: Option<String>,
+) -> Result<(), FileError> {
     let entries = fs::read_dir(folder).map_err(failed("read", folder))?.flatten();
     let file = |entry: fs::DirEntry| Some((entry.file_name().into(), length_of(&entry.path())?));
     let files = entries.filter_map(file).collect();
     let needs = BTreeSet::from([recipe.parts.host.clone(), recipe.parts.runtime.folder.clone()]);
-    let manifest = Manifest { cultures: cultures.clone(), icu: installed_versions(), files, needs };
+    let manifest = Manifest { cultures: cultures.clone(), icu: installed_versions(), files, needs, prebuilt };
     let manifest = serde_json::json!(manifest);
     let path = folder.join(MANIFEST);
     fs::write(&path, format!("{manifest:#}\n")).map_err(failed("write", &path))

@@ -18,6 +18,7 @@ pub(crate) mod inspection;
 mod install;
 mod microsoft;
 mod options;
+mod prebuilt;
 mod progress;
 pub mod project;
 mod recipe;

@@ -107,7 +107,8 @@ impl Recipe {
         files
     }
 
-    fn compiler_assemblies(&self) -> Vec<PathBuf> {
+    /// The SDK's assemblies that the worker is compiled against, besides those of the runtime.
+    pub(super) fn compiler_assemblies(&self) -> Vec<PathBuf> {
         vec![self.core(), self.parts.library.path().to_owned(), self.interactive_settings()]
     }
 
@@ -161,8 +162,14 @@ impl Recipe {
     fn compiler(&self, target: &str) -> Vec<OsString> {
         let mut arguments =
             vec!["exec".into(), self.parts.compiler.clone().into(), format!("--target:{target}").into()];
-        let flags =
-            ["--nologo", "--targetprofile:netcore", "--noframework", "--debug-", "--nocopyfsharpcore"];
+        let flags = [
+            "--nologo",
+            "--targetprofile:netcore",
+            "--noframework",
+            "--debug-",
+            "--deterministic+",
+            "--nocopyfsharpcore",
+        ];
         arguments.extend(flags.map(OsString::from));
         arguments.extend(self.references.iter().chain([&self.core()]).map(|path| option("-r:", path)));
         arguments
@@ -175,6 +182,17 @@ impl Recipe {
     fn interactive_settings(&self) -> PathBuf {
         self.parts.fsharp.join("FSharp.Compiler.Interactive.Settings.dll")
     }
+}
+
+/// The compiler's argument that keeps the folder of the sources out of an assembly, so that its bytes are the same wherever it is compiled. None
+/// for a folder that the argument cannot name.
+pub(super) fn without_folder(folder: &Path) -> Option<OsString> {
+    let cannot_be_named = folder.as_os_str().as_encoded_bytes().iter().any(|byte| b",=".contains(byte));
+    (!cannot_be_named).then(|| {
+        let mut map = option("--pathmap:", folder);
+        map.push("=/mainstay");
+        map
+    })
 }
 
 pub(super) fn option(name: &str, path: &Path) -> OsString {
@@ -227,6 +245,7 @@ sdk/8.0.404/FSharp/fsc.dll
 --targetprofile:netcore
 --noframework
 --debug-
+--deterministic+
 --nocopyfsharpcore
 -r:packs/Microsoft.NETCore.App.Ref/8.0.11/ref/net8.0/System.Runtime.dll
 -r:sdk/8.0.404/FSharp/FSharp.Core.dll

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::kernel_files::KernelFiles;
+use crate::kernel_files::{KernelFiles, text};
 
 /// The list of the worker's files, in the folder of each assembly.
 const LIST: &str = "sources.txt";
@@ -46,7 +46,7 @@ impl Sources {
 fn read_listed(files: KernelFiles, folder: &str) -> Result<Vec<SourceFile>, MissingSource> {
     let read = |name: &str| {
         let path = format!("{folder}/{name}");
-        files(&path).ok_or(MissingSource { path })
+        text(files, &path).ok_or(MissingSource { path })
     };
     let list = read(LIST)?;
     let file = |name: &str| Ok(SourceFile { name: Cow::Owned(name.to_owned()), text: read(name)? });
@@ -66,7 +66,7 @@ mod tests {
                 "fsharp/B.fs" | "fsharp/A.fs" | "fsharp/display/C.fs" => "()",
                 _ => return None,
             };
-            Some(Cow::Borrowed(text))
+            Some(Cow::Borrowed(text.as_bytes()))
         };
         let names =
             |sources: &[SourceFile]| sources.iter().map(|source| source.name.to_string()).collect::<Vec<_>>();
@@ -76,7 +76,8 @@ mod tests {
             (vec!["B.fs".to_owned(), "A.fs".to_owned()], vec!["C.fs".to_owned()])
         );
 
-        let lacks: KernelFiles = |path| (path.ends_with("sources.txt")).then_some(Cow::Borrowed("D.fs"));
+        let lacks: KernelFiles =
+            |path| (path.ends_with("sources.txt")).then_some(Cow::Borrowed(b"D.fs".as_slice()));
         let error = Sources::read(lacks).unwrap_err().to_string();
         assert!(error.contains("kernels/fsharp/display/D.fs"), "{error}");
     }

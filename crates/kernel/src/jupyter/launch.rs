@@ -26,7 +26,7 @@ use super::python;
 use super::reader::{Reader, Sources, Traits};
 use super::sockets::{Sockets, failed};
 use super::wire::{Key, Message};
-use crate::kernel_files::KernelFiles;
+use crate::kernel_files::{KernelFiles, text};
 use crate::runner_process::{died_early, exit_of, unavailable};
 use mainstay_os::output_pipe::OutputPipe;
 use mainstay_os::process::{Group, Launch, Unready, drain, last_words};
@@ -184,7 +184,7 @@ async fn attempt(
         Some(_) | None => None,
     };
     if is_deno
-        && let Some(code) = (start.files)(DENO_INPUT)
+        && let Some(code) = text(start.files, DENO_INPUT)
         && let Err(error) = line.run_silently(&code).await
     {
         tracing::info!(%error, "the standard input of a Deno kernel stays empty");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kernel_files::KernelFiles;
+use crate::kernel_files::{KernelFiles, text};
 
 /// Where its source is, in the folder `kernels`.
 const SOURCE: &str = "python/mainstay_kernel.py";
@@ -18,13 +18,13 @@ const FILE: &str = "<mainstay>";
 /// Code that puts it in, and leaves no name behind; none where the program does not carry it.
 pub(super) fn installation(files: KernelFiles) -> Option<String> {
     // A text in JSON is one in Python too.
-    let source = Value::from(files(SOURCE)?);
+    let source = Value::from(text(files, SOURCE)?);
     Some(format!("exec(compile({source}, '{FILE}', 'exec'), {{'__name__': '{MODULE}'}})"))
 }
 
 /// Code that has the helper note what a snapshot needs; none where the program does not carry it.
 pub(super) fn snapshots(files: KernelFiles) -> Option<String> {
-    let source = Value::from(files(SNAPSHOT_SOURCE)?);
+    let source = Value::from(text(files, SNAPSHOT_SOURCE)?);
     let module = format!("type(__import__('sys'))('{SNAPSHOT_MODULE}')");
     let modules = format!("__import__('sys').modules.setdefault('{SNAPSHOT_MODULE}', {module})");
     let run = format!("exec(compile({source}, '{FILE}', 'exec'), {modules}.__dict__)");

@@ -163,6 +163,7 @@ impl WantedKernel {
             && !sdk.is_unsupported()
             && sdk.origin != Origin::Mainstay
         {
+            build_fsharp(search, sdk).await?;
             note(&format!("F# sessions use the .NET SDK {} in {}", sdk.version, sdk.root.display()));
             return Ok(ExitCode::SUCCESS);
         }
