@@ -66,6 +66,10 @@ type Baseline(path: string, sources: (string * string) list) =
     let generations = lazy Deltas.Generations(File.ReadAllBytes path)
     let bodies = Dictionary<int, Deltas.Body>() // of methods that were given one, by their tokens
 
+    let apply (delta: Deltas.Delta) =
+        applyUpdate.Value.Value.Invoke(assembly.Value, ReadOnlySpan delta.Metadata, ReadOnlySpan delta.Code, ReadOnlySpan<byte>.Empty)
+        delta.Applied()
+
     /// Where it was loaded from.
     member val Path = path
 
@@ -112,14 +116,24 @@ type Baseline(path: string, sources: (string * string) list) =
         | true, body -> body
         | _ -> Deltas.AsBuilt
 
+    /// Whether a method, told by its token, has the body that it was built with.
+    member _.IsAsBuilt(token: int) : bool =
+        match bodies.TryGetValue token with
+        | true, Deltas.Calls _ -> false
+        | _ -> true
+
     /// Gives methods new bodies. The runtime may refuse that with an `InvalidOperationException`.
     member this.Redirect(redirections: Deltas.Redirection list) =
         let id = Guid.NewGuid()
-        let delta = generations.Value.Next(id, redirections)
-        applyUpdate.Value.Value.Invoke(assembly.Value, ReadOnlySpan delta.Metadata, ReadOnlySpan delta.Code, ReadOnlySpan<byte>.Empty)
-        delta.Applied()
+        apply (generations.Value.Next(id, redirections))
         for one in redirections do bodies.[one.Old.MetadataToken] <- one.New
         this.Version <- Some id
+
+    /// Has methods, told by their tokens, note which parts of them run; gives those that do. What the code does is the same, and so is its version.
+    member _.NoteWith(probes: (int * Probes.Probe list) list) : int list =
+        let delta, noting = generations.Value.NextWithProbes(Guid.NewGuid(), probes)
+        apply delta
+        noting
 
 /// The text of a file, where that has this hash.
 let private textOf (hash: string) (path: string) : string option =

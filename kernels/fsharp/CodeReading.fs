@@ -6,9 +6,9 @@ open System
 open System.Collections.Generic
 open System.Collections.Immutable
 open System.Reflection
-open System.Reflection.Emit
 open System.Reflection.Metadata
 open System.Reflection.Metadata.Ecma335
+open Mainstay.Worker.Instructions
 
 /// The code of a method, and the signature of its locals, which is nil where it has none.
 type Body =
@@ -21,55 +21,12 @@ type Mention =
     | StaticField of string
     | Type of string
 
-/// How the bytes behind an instruction are read.
-type private Operand =
-    | Bytes of int
-    | Targets
-    | Token
-
-/// What instructions take, those of two bytes from 256 on.
-let private operands: Operand[] =
-    let all = Array.create 512 (Bytes 0)
-    for field in typeof<OpCodes>.GetFields(BindingFlags.Public ||| BindingFlags.Static) do
-        match field.GetValue null with
-        | :? OpCode as code ->
-            let operand =
-                match code.OperandType with
-                | OperandType.InlineNone -> Bytes 0
-                | OperandType.ShortInlineBrTarget
-                | OperandType.ShortInlineI
-                | OperandType.ShortInlineVar -> Bytes 1
-                | OperandType.InlineVar -> Bytes 2
-                | OperandType.InlineI8
-                | OperandType.InlineR -> Bytes 8
-                | OperandType.InlineSwitch -> Targets
-                | OperandType.InlineMethod
-                | OperandType.InlineField
-                | OperandType.InlineTok
-                | OperandType.InlineType -> Token
-                | _ -> Bytes 4
-            let value = int code.Value &&& 0xffff
-            all.[if code.Size = 1 then value else 256 + (value &&& 0xff)] <- operand
-        | _ -> ()
-    all
-
 /// The instructions that store into a static field.
 let private storesStatic = 0x80
 
 /// Calls `visit` with each instruction that names something, the token of that, and where the instruction stands.
 let private tokensIn (code: byte[]) (visit: int -> int -> int -> unit) =
-    let rec next (at: int) =
-        if at < code.Length then
-            let isLong = code.[at] = 0xfeuy && at + 1 < code.Length
-            let instruction = if isLong then 256 + int code.[at + 1] else int code.[at]
-            let behind = at + (if isLong then 2 else 1)
-            match operands.[instruction] with
-            | Bytes count -> next (behind + count)
-            | Targets -> next (behind + 4 + 4 * BitConverter.ToInt32(code, behind))
-            | Token ->
-                visit instruction (BitConverter.ToInt32(code, behind)) at
-                next (behind + 4)
-    next 0
+    visitAll code (fun one -> if one.Operand = Token then visit one.Code (BitConverter.ToInt32(code, one.OperandAt)) one.At)
 
 /// The names of types as an assembly's metadata has them. Of another assembly's those are known that count as the project's own.
 type private TypeNames(reader: MetadataReader, isOwn: string -> bool) =

@@ -1,5 +1,5 @@
-/// Which tests reach the lines of the project's source files, by the graph of its calls: nothing runs for it. A line has the tests that reach the
-/// code made of it; where the file was saved since it was built, the lines are those of the saved file.
+/// Which tests reach the lines of the project's source files: those that ran them where that was measured, and else, by the graph of its calls, those
+/// that may. A line has the tests that reach the code made of it; where the file was saved since it was built, the lines are those of the saved file.
 module Mainstay.Worker.Coverage
 
 open System
@@ -9,17 +9,23 @@ open System.Reflection
 open Mainstay.Worker.Affected
 open Mainstay.Worker.Baselines
 open Mainstay.Worker.CallGraph
+open Mainstay.Worker.Measurement
 open Mainstay.Worker.MovedLines
 open Mainstay.Worker.Outline
 open Mainstay.Worker.Protocol
 open Mainstay.Worker.SourcePlaces
+
+/// A part of an assembly's code: the name of that, and the part's number in its symbols.
+type private Part = (struct (string * int))
 
 /// Lines that code of one node of the graph was made of.
 type private Made =
     { Lines: int * int
       Node: int
       /// The declaration that they are of, by its own name or that of what the compiler made of it.
-      Name: string }
+      Name: string
+      /// What is measured of them; None for what makes values, which runs once for all tests.
+      Part: Part option }
 
 /// Lines that a piece of a method was made of.
 type private Piece =
@@ -28,7 +34,8 @@ type private Piece =
       /// What the code that follows stores a value in.
       Value: int option
       /// Whether no other piece comes before that.
-      IsCertain: bool }
+      IsCertain: bool
+      Part: Part option }
 
 /// A file as it was built and as it is.
 type private Saved =
@@ -42,7 +49,23 @@ type private Mark =
     { Span: int
       Nodes: int list
       Of: string
-      IsUnsure: bool }
+      IsUnsure: bool
+      /// What is measured of it; None where that is not all.
+      Parts: Part list option }
+
+/// What was measured of this project.
+type private Measured =
+    { /// What the code was.
+      Code: string
+      /// The tests, each by its assembly and where its code begins, with their numbers.
+      Numbers: Dictionary<struct (string * string list), int>
+      /// The tests that ran each part, a bit for each.
+      RanBy: Dictionary<Part, uint64[]>
+      /// The parts of which it is known whether they ran.
+      Noted: HashSet<Part>
+      /// What ran before: what of it no test runs is run once for all of them.
+      AtFirst: HashSet<Part>
+      Notes: string list }
 
 let private isNamed (name: string) (asked: string) = name = asked || name.EndsWith("." + asked, StringComparison.Ordinal)
 
@@ -58,6 +81,7 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
     let built = Dictionary<string, Outline option>() // the files as they were built
     let exchanged = Dictionary<string, Type * Set<string>>() // the newest code of what was exchanged, and its words, by its name
     let mutable last: (string * string list list * Reach.Reached) option = None
+    let mutable measured: Measured option = None
 
     let stretchesIn (path: string) =
         match stretches.TryGetValue path with
@@ -108,20 +132,22 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
             | _ -> found.[file] <- List<Piece>([ piece ])
         for path in assemblies do
             let assembly = Path.GetFileNameWithoutExtension path
-            for token, all in stretchesIn path |> List.groupBy (fun one -> one.Token) do
+            let baseline = capture [ path ] |> List.head
+            for token, all in stretchesIn path |> List.indexed |> List.groupBy (fun (_, one) -> one.Token) do
                 match graph.OfToken(assembly, token) with
                 | None -> ()
                 | Some method' ->
                     let stores = graph.StoresOf method'
-                    for one in all do
+                    for number, one in all do
                         if isSource one.File then
                             let store = stores |> List.tryFind (fun (at, _) -> at >= one.Offset)
-                            let isLast (at: int) = all |> List.forall (fun other -> other.Offset <= one.Offset || other.Offset > at)
+                            let isLast (at: int) = all |> List.forall (fun (_, other) -> other.Offset <= one.Offset || other.Offset > at)
                             add one.File
                                 { Lines = (one.First, one.Last)
                                   Method = method'
                                   Value = Option.map snd store
-                                  IsCertain = (match store with Some (at, _) -> isLast at | None -> true) }
+                                  IsCertain = (match store with Some (at, _) -> isLast at | None -> true)
+                                  Part = if List.isEmpty stores && baseline.IsAsBuilt token then Some(struct (assembly, number)) else None }
         [ for path in sources do
             match found.TryGetValue path with
             | true, all -> path, all |> Seq.distinct |> Seq.sortBy (fun one -> fst one.Lines) |> List.ofSeq
@@ -140,7 +166,7 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
             match piece.Value with
             | Some value when piece.IsCertain || isOfValue (fst piece.Lines) -> value
             | _ -> piece.Method
-        let ordered = pieces |> List.map (fun piece -> piece.Lines, nodeOf piece)
+        let ordered = pieces |> List.map (fun piece -> piece, nodeOf piece)
         let declared = ordered |> List.choose (snd >> graph.SourceName) |> HashSet<string>
         let name (before: string) (node: int) =
             match graph.SourceName node, graph.MadeOf node with
@@ -148,9 +174,9 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
             | None, Some name when declared.Contains name || before = "" -> name
             | None, _ -> before
         ordered
-        |> List.mapFold (fun before (lines, node) ->
+        |> List.mapFold (fun before (piece, node) ->
             let name = name before node
-            { Lines = lines; Node = node; Name = name }, name) ""
+            { Lines = piece.Lines; Node = node; Name = name; Part = piece.Part }, name) ""
         |> fst
 
     /// The nodes of what was compiled of a declaration after the build.
@@ -176,29 +202,37 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
     /// What is said of each line of a file.
     let marksOf (graph: CallGraph) (saved: Saved) (made: Made list) : SortedDictionary<int, Mark> =
         let marks = SortedDictionary<int, Mark>()
-        let note (first: int, last: int) (name: string) (isUnsure: bool) (nodes: int list) =
-            let span = last - first
+        let note (first: int, last: int) (name: string) (isUnsure: bool) (nodes: int list) (part: Part option) =
+            let span, parts = last - first, Option.map List.singleton part
             for line in first .. last do
                 match marks.TryGetValue line with
                 | true, known when known.Span < span -> ()
-                | true, known when known.Span = span && known.Of = name -> marks.[line] <- { known with Nodes = List.distinct (nodes @ known.Nodes); IsUnsure = isUnsure || known.IsUnsure }
-                | _ -> marks.[line] <- { Span = span; Nodes = nodes; Of = name; IsUnsure = isUnsure }
+                | true, known when known.Span = span && known.Of = name ->
+                    marks.[line] <-
+                        { known with
+                            Nodes = List.distinct (nodes @ known.Nodes)
+                            IsUnsure = isUnsure || known.IsUnsure
+                            Parts = Option.map2 (@) parts known.Parts }
+                | _ -> marks.[line] <- { Span = span; Nodes = nodes; Of = name; IsUnsure = isUnsure; Parts = parts }
         for one in made do
+            // What runs in its place was compiled since, and is not measured.
+            let part = if exchanged.ContainsKey one.Name then None else one.Part
+            let noted lines isUnsure = note lines one.Name isUnsure [ one.Node ] part
             match saved with
-            | Unchanged -> note one.Lines one.Name false [ one.Node ]
-            | Unread -> note one.Lines one.Name true [ one.Node ]
+            | Unchanged -> noted one.Lines false
+            | Unread -> noted one.Lines true
             | Changed versions ->
                 match placeOf versions one.Lines with
                 | At (first, last)
-                | Within (first, last) -> note (first, last) one.Name false [ one.Node ]
-                | NotKnown -> note one.Lines one.Name true [ one.Node ]
+                | Within (first, last) -> noted (first, last) false
+                | NotKnown -> noted one.Lines true
                 | Gone -> ()
         match saved with
         | Changed versions ->
             let isNew (item: Item) = versions.Built.Items |> List.forall (fun one -> one.Key <> item.Key)
             for item in versions.Saved.Items |> List.filter isNew do
                 let isRunning = versions.Runs item
-                note (linesOf item) item.Shown (not isRunning) (if isRunning then addedNodes graph item.Shown else [])
+                note (linesOf item) item.Shown (not isRunning) (if isRunning then addedNodes graph item.Shown else []) None
         | Unchanged
         | Unread -> ()
         marks
@@ -252,6 +286,56 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                 | Compiled (None, _)
                 | AsBuilt -> exchanged.Remove one.Name |> ignore)
 
+    /// The paths of the project's own assemblies.
+    member _.Assemblies = assemblies
+
+    /// Takes what was measured when the code was what a mark says; gives whether that was of this build, and the mark of this session.
+    member _.Take(code: string, measurement: Measurement) : bool =
+        let names = measurement.Assemblies |> List.map fst |> Array.ofList
+        let isOurs = measurement.Assemblies |> List.forall (fun (name, build) -> capture assemblies |> List.exists (fun one -> one.Name = name && Measuring.buildOf one.Assembly = build))
+        let isTaken = isOurs && (affected.Since code).IsSome
+        if isTaken then
+            let parts (ranges: PartRange list) : seq<Part> =
+                seq { for range in ranges do if range.Assembly < names.Length then for number in range.First .. range.First + range.Count - 1 -> struct (names.[range.Assembly], number) }
+            let numbers, ranBy = Dictionary<struct (string * string list), int>(), Dictionary<Part, uint64[]>()
+            let width = (measurement.Tests.Length + 63) / 64
+            for number, one in List.indexed measurement.Tests do
+                numbers.[struct (one.Assembly, one.Roots)] <- number
+                for part in parts one.Ran do
+                    let bits =
+                        match ranBy.TryGetValue part with
+                        | true, bits -> bits
+                        | _ ->
+                            let bits = Array.zeroCreate<uint64> width
+                            ranBy.[part] <- bits
+                            bits
+                    bits.[number / 64] <- bits.[number / 64] ||| (1UL <<< (number % 64))
+            let taken =
+                { Code = code
+                  Numbers = numbers
+                  RanBy = ranBy
+                  Noted = HashSet<Part>(parts measurement.Noted)
+                  AtFirst = HashSet<Part>(parts measurement.AtFirst)
+                  Notes = measurement.Notes }
+            lock exchanged (fun () -> measured <- Some taken)
+        isTaken
+
+    /// What was measured, and which of some tests it still says something of: those whose code has not changed since, each with its number in it.
+    member private _.MeasuredOf(tests: CoveringTests list) : (Measured * Dictionary<int, int>) option =
+        let known = lock exchanged (fun () -> measured)
+        match known |> Option.bind (fun known -> affected.Since known.Code |> Option.map (fun (_, reaching) -> known, reaching)) with
+        | None -> None
+        | Some (known, reaching) ->
+            let numbers = Dictionary<int, int>()
+            // Where nothing was noted, nothing is known of any test.
+            if known.Noted.Count > 0 then
+                let hasChanged = reaching (tests |> List.map (fun one -> one.Roots))
+                for number, (one, hasChanged) in List.indexed (List.zip tests hasChanged) do
+                    match one.Assembly |> Option.map (fun assembly -> known.Numbers.TryGetValue(struct (assembly, one.Roots))) with
+                    | Some (true, measured) when not hasChanged -> numbers.[number] <- measured
+                    | _ -> ()
+            Some(known, numbers)
+
     /// The tests that are known, in the order in which they are counted, and how many are not.
     member private _.Known(cases: CoveringTests list) : CoveringTests list * int =
         affected.Read(fun graph ->
@@ -262,6 +346,8 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
     /// Which of some tests reach which lines; None where nothing of that name is in the project. `unknown` more tests begin nobody knows where.
     member this.Read(asked: CoverageQuestion, cases: CoveringTests list, unknown: int, fingerprints: (string * string) list, notes: string list) : Protocol.Coverage option =
         let tests, others = this.Known cases
+        let measured = this.MeasuredOf tests
+        let isMeasured (number: int) = match measured with Some (_, numbers) -> numbers.ContainsKey number | None -> false
         let roots = tests |> List.map (fun one -> one.Roots)
         let numbers (reaching: bool list) = reaching |> List.indexed |> List.filter snd |> List.map fst
         let reaching = asked.Since |> List.distinct |> List.choose (fun mark -> affected.Since mark |> Option.map (fun (_, reaching) -> mark, numbers (reaching roots)))
@@ -275,8 +361,18 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                 let made = pieces |> List.map (fun (path, all) -> path, named graph valueLines.[path] all)
                 let reached = reachedBy graph tests
                 let sets = Dictionary<int list, int>(HashIdentity.Structural)
-                let setOf (nodes: int list) =
-                    let tests = reached.By nodes
+                let isKnown (measured: Measured) (parts: Part list) =
+                    List.forall measured.Noted.Contains parts && (List.exists measured.RanBy.ContainsKey parts || not (List.exists measured.AtFirst.Contains parts))
+                let testsOf (mark: Mark) : int list =
+                    let byCalls = reached.By mark.Nodes
+                    match mark.Parts, measured with
+                    | Some parts, Some (measured, numbers) when isKnown measured parts ->
+                        let all = parts |> List.choose (fun part -> match measured.RanBy.TryGetValue part with | true, bits -> Some bits | _ -> None)
+                        let ran = [ for entry in numbers do if all |> List.exists (fun bits -> bits.[entry.Value / 64] &&& (1UL <<< (entry.Value % 64)) <> 0UL) then entry.Key ]
+                        ran @ List.filter (numbers.ContainsKey >> not) byCalls |> List.sort
+                    | _ -> byCalls
+                let setOf (mark: Mark) =
+                    let tests = testsOf mark
                     match sets.TryGetValue tests with
                     | true, set -> set
                     | _ ->
@@ -285,7 +381,7 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                 let isMeant (name: string) = asked.Name |> Option.forall (isNamed name)
                 let linesOf (path: string) (made: Made list) : CoveredLines list =
                     let add (lines: CoveredLines list) (line: int, mark: Mark) =
-                        let one = { First = line; Last = line; Count = 1; Name = mark.Of; Set = setOf mark.Nodes; IsMoved = mark.IsUnsure }
+                        let one = { First = line; Last = line; Count = 1; Name = mark.Of; Set = setOf mark; IsMoved = mark.IsUnsure }
                         match lines with
                         | before :: rest when before.Name = one.Name && before.Set = one.Set && before.IsMoved = one.IsMoved -> { before with Last = line; Count = before.Count + 1 } :: rest
                         | _ -> one :: lines
@@ -296,6 +392,12 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                             match linesOf path all with
                             | [] when asked.Name.IsSome -> ()
                             | lines -> path, lines ]
+                let isShown (name: string) = files |> List.exists (fun (_, lines) -> lines |> List.exists (fun one -> one.Name = name))
+                let unmeasured = if measured.IsSome then exchanged.Keys |> Seq.filter isShown |> Seq.sort |> List.ofSeq else []
+                let ofUnmeasured =
+                    match unmeasured with
+                    | [] -> []
+                    | names -> [ String.Join(", ", List.truncate 5 names) + (if names.Length > 5 then " and others" else "") + ": saved since the build, so that its lines are measured after the next one" ]
                 // What the build does not have is known by what was compiled of it, and by who may have its code.
                 let isAdded (name: string) = List.isEmpty (graph.Declared name)
                 let changed = match asked.Name with Some name -> exchanged.Keys |> Seq.filter (fun one -> isNamed one name) |> List.ofSeq | None -> []
@@ -309,7 +411,9 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                 if List.isEmpty files && List.isEmpty declared && (asked.File.IsSome || asked.Name.IsSome) then None
                 else
                     Some
-                        { Tests = tests
+                        { Code = affected.Mark
+                          Policies = MainstayDisplay.TestsChosen.setPolicies ()
+                          Tests = tests |> List.indexed |> List.map (fun (number, one) -> { one with IsMeasured = isMeasured number })
                           Unknown = unknown + others
                           Assemblies = fingerprints
                           Changed = reaching
@@ -317,4 +421,4 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                           Sets = sets |> Seq.sortBy (fun entry -> entry.Value) |> Seq.map (fun entry -> entry.Key) |> List.ofSeq
                           Callers = next Reach.callers (declared @ inlined)
                           Callees = next Reach.callees declared @ addedCallees
-                          Notes = notes }))
+                          Notes = List.distinct (notes @ (match measured with Some (known, _) -> known.Notes | None -> []) @ ofUnmeasured) }))

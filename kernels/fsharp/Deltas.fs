@@ -222,8 +222,8 @@ type Generations(image: byte[]) =
         code.WriteBytes body
         code.ToArray()
 
-    /// The next difference, in which these methods have new bodies. `id` tells it from all others.
-    member _.Next(id: Guid, redirections: Redirection list) : Delta =
+    /// The next difference, in which methods have these bodies, which are written as it is begun. `id` tells it from all others.
+    let next (id: Guid) (bodies: (int * (Rows -> MethodDefinition -> byte[])) list) : Delta =
         let builder = MetadataBuilder(userStrings, strings, blobs, guids)
         let number, rowCounts = generation + 1, Array.copy counts
         let about = reader.GetModuleDefinition()
@@ -235,17 +235,16 @@ type Generations(image: byte[]) =
         code.WriteInt32 0
         let methods = List<EntityHandle>()
         // The runtime wants the methods in the order of their rows.
-        for one in redirections |> List.sortBy (fun one -> one.Old.MetadataToken) do
-            let handle = MetadataTokens.MethodDefinitionHandle one.Old.MetadataToken
-            let definition = reader.GetMethodDefinition handle
+        for token, write in List.sortBy fst bodies do
+            let definition = reader.GetMethodDefinition(MetadataTokens.MethodDefinitionHandle token)
             let signature = reader.GetBlobBytes definition.Signature
-            let body = match one.New with Calls callee -> calling rows one.Old signature callee | AsBuilt -> built definition
+            let body = write rows definition
             code.Align 4
             let offset = code.Count
-            code.WriteBytes body
+            code.WriteBytes(body: byte[])
             let name = builder.GetOrAddString(reader.GetString definition.Name)
             builder.AddMethodDefinition(definition.Attributes, definition.ImplAttributes, name, builder.GetOrAddBlob(signature: byte[]), offset, Unchecked.defaultof<ParameterHandle>) |> ignore
-            methods.Add(MetadataTokens.EntityHandle one.Old.MetadataToken)
+            methods.Add(MetadataTokens.EntityHandle token)
         let all = Seq.append rows.Log methods
         for handle in all do
             builder.AddEncLogEntry(handle, EditAndContinueOperation.Default)
@@ -263,3 +262,23 @@ type Generations(image: byte[]) =
             generation <- number
             last <- id
         { Metadata = written.ToArray(); Code = code.ToArray(); Applied = applied }
+
+    /// The next difference, in which these methods have new bodies. `id` tells it from all others.
+    member _.Next(id: Guid, redirections: Redirection list) : Delta =
+        let body (one: Redirection) (rows: Rows) (definition: MethodDefinition) =
+            match one.New with
+            | Calls callee -> calling rows one.Old (reader.GetBlobBytes definition.Signature) callee
+            | AsBuilt -> built definition
+        next id [ for one in redirections -> one.Old.MetadataToken, body one ]
+
+    /// The next difference, in which methods, told by their tokens, note which parts of the code run that they were built with, and which do. Those
+    /// of which that cannot be said are left alone.
+    member _.NextWithProbes(id: Guid, probes: (int * Probes.Probe list) list) : Delta * int list =
+        let bodies =
+            [ for token, all in probes do
+                let definition = reader.GetMethodDefinition(MetadataTokens.MethodDefinitionHandle token)
+                if definition.RelativeVirtualAddress <> 0 then
+                    match Probes.insert (file.GetMethodBody definition.RelativeVirtualAddress) all with
+                    | Some body -> token, (fun (_: Rows) (_: MethodDefinition) -> body)
+                    | None -> () ]
+        next id bodies, List.map fst bodies

@@ -473,10 +473,31 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
             let tests =
                 cases
                 |> List.groupBy (fun (assembly, case) -> assembly, case.Roots)
-                |> List.map (fun ((assembly, roots), all) -> { Assembly = assembly; Names = all |> List.map (fun (_, case) -> case.Name); Roots = roots })
+                |> List.map (fun ((assembly, roots), all) -> { Assembly = assembly; Names = all |> List.map (fun (_, case) -> case.Name); Roots = roots; IsMeasured = false })
             match coverage.Read(question, tests, others, found.Assemblies, notes) with
             | Some read -> Ok read
             | None -> Error("the session's project has no code of `" + defaultArg (Option.orElse question.File question.Name) "" + "`")
+
+    /// Runs the tests of the project one at a time, and gives what ran with each. Only the thread of checks may call this.
+    member internal evaluator.Measure(policies: string, limit: TimeSpan, timeout: TimeSpan) : Result<Measurement.Measurement, string> =
+        match coverage with
+        | None -> Error "the session has loaded no project"
+        | Some coverage ->
+            evaluator.Check learnReferences
+            let measuring = Measuring.Measuring coverage.Assemblies
+            let run = MainstayDisplay.TestsMeasured.run (MainstayDisplay.TestsChosen.policiesOf policies) limit timeout measuring.Forget measuring.Ran
+            Ok
+                { Assemblies = measuring.Assemblies
+                  Noted = measuring.Noted
+                  Tests = run.Measured |> List.map (fun one -> { Assembly = one.Assembly; Roots = one.Roots; Ran = one.Noted })
+                  AtFirst = run.AtFirst
+                  Notes = measuring.Notes @ run.Notes }
+
+    /// Takes what was measured when the code was what a mark says; gives whether it is of this project's build and of this session.
+    member _.TakeMeasured(code: string, measurement: Measurement.Measurement) : bool =
+        match coverage with
+        | None -> false
+        | Some coverage -> coverage.Take(code, measurement)
 
     /// Whether a symbol was defined by code that is withheld.
     member _.Hides(entity: Entity) = hidden.Contains(submissionOf entity)

@@ -186,6 +186,11 @@ type private Worker(channel: Channel) =
         | Ok read -> answer id (encodeCoverage id read)
         | Error reason -> fail id NotFound reason
 
+    let measure (id: int64) (policies: string, limit: int, timeout: int) (session: Evaluator) =
+        match session.Measure(policies, TimeSpan.FromMilliseconds(float limit), TimeSpan.FromMilliseconds(float timeout)) with
+        | Ok measurement -> answer id (encodeMeasured id measurement)
+        | Error reason -> fail id NotFound reason
+
     let review (id: int64) (code: string) (session: Evaluator) =
         match session.Check(fun () -> Review.review session.Session code) with
         | Some (remarks, left) -> answer id (encodeReview id true remarks left)
@@ -261,6 +266,8 @@ type private Worker(channel: Channel) =
         | Values -> post checks id (fun () -> inSession id (fun session -> answer id (encodeValues id (session.Bound.All()))))
         | Tests (pattern, category) -> post checks id (fun () -> inSession id (tests id pattern category))
         | Request.Coverage question -> post checks id (fun () -> inSession id (coverage id question))
+        | Measure (policies, limit, timeout) -> post checks id (fun () -> inSession id (measure id (policies, limit, timeout)))
+        | TakeMeasured (code, measurement) -> post checks id (fun () -> inSession id (fun session -> answer id (encodeMeasuredTaken id (session.TakeMeasured(code, measurement)))))
         | Review code -> post checks id (fun () -> inSession id (review id code))
         | Interrupt eval -> interrupt id eval
         | Answer (ask, text) -> Input.answer ask text

@@ -144,7 +144,9 @@ type CoveringTests =
     { Assembly: string option
       Names: string list
       /// Where their code begins.
-      Roots: string list }
+      Roots: string list
+      /// Whether the lines are those that ran with them, and not those that they may reach.
+      IsMeasured: bool }
 
 /// Lines of a file that the same tests reach.
 type CoveredLines =
@@ -167,7 +169,11 @@ type CallingDeclaration =
 
 /// Which tests reach which lines.
 type Coverage =
-    { Tests: CoveringTests list
+    { /// What the code is at present.
+      Code: string
+      /// The policies of tests that the session's code has set, by category.
+      Policies: (string * string) list
+      Tests: CoveringTests list
       /// How many tests there are besides, of which it is not known what they reach.
       Unknown: int
       /// What each assembly with tests, and all that it needs, is now.
@@ -297,6 +303,10 @@ type Request =
     | Values
     | Tests of pattern: string option * category: string option
     | Coverage of CoverageQuestion
+    /// Run the tests that run by themselves, one at a time, and tell which lines each ran. The process is for nothing else from then on.
+    | Measure of policies: string * limitMs: int * timeoutMs: int
+    /// What another worker has measured of the same project, when the session's code was what a mark says.
+    | TakeMeasured of code: string * Measurement.Measurement
     | Review of code: string
     | Interrupt of eval: int64
     /// The answer to an ask; none where nobody gives one.
@@ -392,6 +402,15 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
     | "values" -> Ok Values
     | "tests" -> Ok(Tests(text "pattern", text "category"))
     | "coverage" -> Ok(Coverage { File = text "file"; Name = text "name"; Since = texts "since" element })
+    | "measure" ->
+        let isTime time = time > 0L && time <= int64 Int32.MaxValue
+        match tryInteger "limitMs" element, tryInteger "timeoutMs" element with
+        | Some limit, Some timeout when isTime limit && isTime timeout -> Ok(Measure(defaultArg (text "policies") "", int limit, int timeout))
+        | _ -> Error "`measure` needs the positive integers `limitMs` and `timeoutMs`"
+    | "takeMeasured" ->
+        match element.TryGetProperty "measurement" with
+        | true, measurement when measurement.ValueKind = JsonValueKind.Object -> required "code" (fun code -> TakeMeasured(code, Measurement.read measurement))
+        | _ -> Error "`takeMeasured` needs the object `measurement`"
     | "review" -> required "code" Review
     | "interrupt" ->
         match tryInteger "eval" element with
@@ -631,6 +650,7 @@ let encodeCoverage (id: int64) (coverage: Coverage) =
     let writeTests (tests: CoveringTests) writer =
         writeOptionalText "assembly" tests.Assembly writer
         writeTexts "names" tests.Names writer
+        if tests.IsMeasured then writeFlag "isMeasured" true writer
     let writeChanged (mark: string, tests: int list) writer =
         writeText "since" mark writer
         writeNumbers "tests" tests writer
@@ -646,6 +666,8 @@ let encodeCoverage (id: int64) (coverage: Coverage) =
         writeObjects "lines" lines writeLines writer
     message "coverage" [
         writeInteger "id" id
+        writeText "code" coverage.Code
+        writeObject "policies" (fun writer -> for category, policy in coverage.Policies do writeText category policy writer)
         writeObjects "tests" coverage.Tests writeTests
         writeInteger "unknown" (int64 coverage.Unknown)
         writeObject "assemblies" (fun writer -> for name, fingerprint in coverage.Assemblies do writeText name fingerprint writer)
@@ -656,6 +678,11 @@ let encodeCoverage (id: int64) (coverage: Coverage) =
         writeObjects "callees" (List.truncate itemLimit coverage.Callees) writeCalling
         writeTexts "notes" coverage.Notes
     ]
+
+let encodeMeasured (id: int64) (measurement: Measurement.Measurement) =
+    message "measured" [ writeInteger "id" id; writeObject "measurement" (Measurement.write measurement) ]
+
+let encodeMeasuredTaken (id: int64) (isTaken: bool) = message "measuredTaken" [ writeInteger "id" id; writeFlag "isTaken" isTaken ]
 
 /// What is suggested for code, and how many suggestions more there are; where it was not parsed, what the compiler says of it.
 let encodeReview (id: int64) (isParsed: bool) (remarks: Diagnostic list) (left: int) =

@@ -11,7 +11,7 @@ use mainstay_engine::{BufferTerms, Engine, Environments, KindResolver};
 use mainstay_gateway::Daemon;
 use mainstay_gateway::daemon::fingerprint_of;
 use mainstay_gateway::protocol::{Protocol, Protocols};
-use mainstay_home::config::{Config, DaemonConfig, Ports, RemoteOptions, Watch};
+use mainstay_home::config::{Config, CoverageSource, DaemonConfig, Ports, RemoteOptions, Watch};
 use mainstay_home::{Announcement, DaemonRecord, Home, VERSION, transcribing};
 use mainstay_http::Http;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -220,6 +220,9 @@ fn buffer_terms(config: &Config) -> BufferTerms {
         memory_bytes: config.mirror_memory_bytes,
         available_bytes: mainstay_os::system::available_bytes,
         policies: config.policies(),
+        measures: config.coverage == CoverageSource::Measured,
+        measure: Duration::from_millis(config.measure_ms),
+        measure_test: Duration::from_millis(config.measure_test_ms),
     }
 }
 

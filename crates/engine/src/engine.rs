@@ -30,7 +30,7 @@ use crate::environments::Environments;
 use crate::hub::{Cursor, Feed, Hub, Listener, Subscription};
 use crate::lease::LeaseKeeper;
 use crate::metering::ActivityCounts;
-use crate::mirror::Mirrors;
+use crate::mirror::{Measurements, Mirrors};
 use crate::open_tasks::Delegations;
 use crate::session::{Entry, Request, SessionHandle};
 use crate::shared::Shared;
@@ -123,6 +123,7 @@ impl Engine {
             watch: Watch::default(),
             records: Mutex::default(),
             mirrors: Mirrors::default(),
+            measurements: Measurements::default(),
             warm_ups: Arc::default(),
         };
         let mut engine = Self {

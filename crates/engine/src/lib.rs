@@ -31,6 +31,7 @@ mod lane;
 mod lease;
 mod lineage;
 mod loading;
+mod measuring;
 mod merge;
 mod metering;
 mod mirror;

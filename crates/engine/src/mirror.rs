@@ -2,9 +2,11 @@
 //! the texts that editors have not saved, and the tests that reach them. The session's own worker is never touched.
 //!
 //! A session has one mirror at most, from its first unsaved text on ([`task`]). Its texts are kept in memory alone ([`buffers`]): they are no
-//! facts of the session. The process is in [`worker`]. Who may send texts is said elsewhere ([`crate::unsaved`]).
+//! facts of the session. The process is in [`worker`]. Who may send texts is said elsewhere ([`crate::unsaved`]). Which lines tests run is
+//! measured in another such process ([`measuring`]).
 
 mod buffers;
+mod measuring;
 mod task;
 mod terms;
 #[cfg(test)]
@@ -18,6 +20,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use mainstay_model::{BufferRun, Error, Session, SessionId, UnsavedBuffer};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub(crate) use self::measuring::{Measurements, Stage};
 use self::task::{Mirror, Order};
 pub use self::terms::BufferTerms;
 pub(crate) use self::worker::Beginning;
@@ -97,6 +100,11 @@ impl Mirrors {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The process of a session's worker.
+fn process_of(session: &Session) -> Option<u32> {
+    session.worker.as_ref().and_then(|worker| worker.pid)
 }
 
 impl MirrorHandle {

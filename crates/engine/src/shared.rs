@@ -16,7 +16,7 @@ use crate::breakers::Breakers;
 use crate::environments::Environments;
 use crate::hub::Hub;
 use crate::lease::LeaseKeeper;
-use crate::mirror::Mirrors;
+use crate::mirror::{Measurements, Mirrors};
 use crate::open_tasks::Delegations;
 use crate::presence::Clients;
 use crate::single_process::SingleProcess;
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) records: KnownRecords,
     /// The processes in which unsaved texts run.
     pub(crate) mirrors: Mirrors,
+    /// The lines that their tests run, as far as they were measured.
+    pub(crate) measurements: Measurements,
     /// How far those are that are given their definitions back.
     pub(crate) warm_ups: Arc<WarmUps>,
 }

@@ -49,6 +49,11 @@ impl Client {
                 shared.environments.forget(session);
             }
         }
+        for session in shared.measurements.kept() {
+            if shared.log.session(session).await?.is_none_or(|session| session.deleted_at.is_some()) {
+                shared.measurements.forget(session);
+            }
+        }
         Ok(())
     }
 

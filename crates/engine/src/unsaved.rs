@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mainstay_model::command::validate_code;
-use mainstay_model::{Action, BufferRun, Epoch, Error, SessionId, UnsavedBuffer};
+use mainstay_model::{Action, BufferRun, Epoch, Error, Session, SessionId, UnsavedBuffer};
+use tokio::sync::watch;
 
 use crate::engine::Engine;
 use crate::mirror::{Beginning, BufferTerms, MirrorHandle, Mirrors, NewBuffer};
@@ -54,19 +55,30 @@ impl Engine {
         mirror.saved(files);
     }
 
-    /// The mirror of a session, which is there from then on. The session must have a worker whose code tests may reach.
+    /// The mirror of a session, which is there from then on.
     async fn mirror(&self, session: SessionId) -> Result<MirrorHandle, Error> {
-        let shared = &self.shared;
-        let terms = shared.mirrors.terms();
-        if terms.mirrors == 0 {
+        let mirrors = &self.shared.mirrors;
+        let most = mirrors.terms().mirrors;
+        if most == 0 {
             let reason = "`mirrors` in `[tests]` is 0, so unsaved texts are not run".to_owned();
             return Err(Error::KernelUnavailable { reason });
         }
-        self.request(session, |reply| Request::Offers { action: Action::Test, reply }).await??;
-        if shared.mirrors.of(session).is_none() && terms.has_less_than(terms.memory_bytes) {
-            let reason = "memory is short (`mirror-memory-bytes` in `[tests]`)".to_owned();
-            return Err(Error::KernelUnavailable { reason });
+        let (beginning, visible) = self.mirror_beginning(session).await?;
+        let terms = &beginning.terms;
+        if mirrors.of(session).is_none() && terms.has_less_than(terms.memory_bytes) {
+            return Err(memory_is_short());
         }
+        Ok(mirrors.used(session, most, || Mirrors::begin(beginning, visible)))
+    }
+
+    /// What a process beside that of a session is started with. The session must have a worker whose code tests may reach.
+    pub(crate) async fn mirror_beginning(
+        &self,
+        session: SessionId,
+    ) -> Result<(Beginning, watch::Receiver<Arc<Session>>), Error> {
+        let shared = &self.shared;
+        let terms = shared.mirrors.terms();
+        self.request(session, |reply| Request::Offers { action: Action::Test, reply }).await??;
         let visible = self.handle(session).await?.visible;
         let about = Arc::clone(&visible.borrow());
         let factory = shared.factory_of(&about.kind).cloned();
@@ -75,10 +87,15 @@ impl Engine {
             spec: shared.runner_spec(&about, Epoch(0)),
             limits: shared.limits.clone(),
             starts: Arc::clone(&shared.starts),
-            terms: Arc::clone(&terms),
+            terms,
         };
-        Ok(shared.mirrors.used(session, terms.mirrors, || Mirrors::begin(beginning, visible)))
+        Ok((beginning, visible))
     }
+}
+
+/// There is no memory for another process.
+pub(crate) fn memory_is_short() -> Error {
+    Error::KernelUnavailable { reason: "memory is short (`mirror-memory-bytes` in `[tests]`)".to_owned() }
 }
 
 /// What a file says, as editors have it: without the mark of its encoding.

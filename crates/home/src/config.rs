@@ -257,6 +257,24 @@ pub struct TestsConfig {
     /// How long one test of an unsaved text may take, in milliseconds; a newer text waits so long for the test under way. One that then goes
     /// on ends the process.
     pub buffer_test_ms: u64,
+    /// Where the lines are known from that tests reach.
+    pub coverage: CoverageSource,
+    /// How long a measurement of the lines that tests run may take, in milliseconds: then no other test begins.
+    pub measure_ms: u64,
+    /// How long one test of a measurement may take, in milliseconds. The tests behind one that then goes on are not measured.
+    pub measure_test_ms: u64,
+}
+
+/// Where the lines are known from that tests reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoverageSource {
+    /// From the calls in the project's code, and from measurements where somebody asks for one: nothing runs by itself.
+    #[default]
+    Calls,
+    /// From measurements: where somebody asks for the coverage of code that was not measured, its tests run in the background, in a process of
+    /// their own that notes which lines run.
+    Measured,
 }
 
 impl Default for TestsConfig {
@@ -270,6 +288,9 @@ impl Default for TestsConfig {
             mirror_memory_bytes: 1024 * 1024 * 1024,
             buffer_ms: 10_000,
             buffer_test_ms: 2_000,
+            coverage: CoverageSource::Calls,
+            measure_ms: 600_000,
+            measure_test_ms: 10_000,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a session has and refers to, as its worker knows it; nothing runs for it.
+//! What a session has and refers to, as its worker knows it; nothing runs in the session for it.
 
 use axum::Json;
 use mainstay_engine::CoverageQuestion;
@@ -68,6 +68,9 @@ pub(super) struct ChooseLines {
     file: Option<String>,
     /// A function, value or member, as `Module.name`: its lines are told, with what calls it and what it calls.
     name: Option<String>,
+    /// Whether the lines that the tests run are to be measured first: the tests run in a process beside the session's, and the answer waits.
+    #[serde(default)]
+    measure: bool,
 }
 
 pub(super) async fn coverage(
@@ -75,6 +78,7 @@ pub(super) async fn coverage(
     QueryParams(choose): QueryParams<ChooseLines>,
 ) -> Answer<Coverage> {
     let session = caller.session(Some(Action::Test)).await?;
-    let asked = CoverageQuestion { file: choose.file, name: choose.name };
+    let ChooseLines { file, name, measure } = choose;
+    let asked = CoverageQuestion { file, name, measure };
     Ok(Json(caller.client.coverage(session, asked).await?))
 }

@@ -321,7 +321,7 @@ fn code_queries() -> Vec<Endpoint> {
             .of_a_session()
             .with_query::<explore::ListTests>(),
         Endpoint::query::<operations::GetCoverage, _, _>("/coverage", explore::coverage)
-            .with_summary("The lines of the session's project that tests reach, and how these tests ended; nothing runs")
+            .with_summary("The lines of the session's project that tests reach, and how these tests ended; nothing runs in the session")
             .of_a_session()
             .with_query::<explore::ChooseLines>(),
     ]

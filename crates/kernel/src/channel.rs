@@ -158,6 +158,8 @@ pub(crate) async fn greet(
             | FromWorker::Values { .. }
             | FromWorker::Tests { .. }
             | FromWorker::Coverage { .. }
+            | FromWorker::Measured { .. }
+            | FromWorker::MeasuredTaken { .. }
             | FromWorker::Review { .. }
             | FromWorker::Descriptions { .. }
             | FromWorker::Swapped { .. }

@@ -87,6 +87,10 @@ pub(crate) enum ToWorker {
     Tests { id: u64, pattern: Option<String>, category: Option<String> },
     /// Which tests reach which lines of the project's files.
     Coverage { id: u64, file: Option<String>, name: Option<String>, since: Vec<CodeMark> },
+    /// Run the tests one at a time, and tell which lines each ran.
+    Measure { id: u64, policies: String, limit_ms: u64, timeout_ms: u64 },
+    /// Take what another worker of the session's project has measured.
+    TakeMeasured { id: u64, code: CodeMark, measurement: Value },
     /// What could be written more plainly.
     Review { id: u64, code: String },
     /// Ask an eval to stop, whether it runs or has yet to begin.
@@ -161,6 +165,10 @@ pub(crate) enum FromWorker {
         #[serde(flatten)]
         lines: ReachedLines,
     },
+    /// The answer to a measurement.
+    Measured { id: u64, measurement: Value },
+    /// Whether a measurement was taken.
+    MeasuredTaken { id: u64, is_taken: bool },
     /// The answer to a review.
     Review {
         id: u64,
@@ -321,6 +329,8 @@ impl FromWorker {
             | Self::Values { id, .. }
             | Self::Tests { id, .. }
             | Self::Coverage { id, .. }
+            | Self::Measured { id, .. }
+            | Self::MeasuredTaken { id, .. }
             | Self::Review { id, .. }
             | Self::Descriptions { id, .. }
             | Self::Swapped { id, .. }

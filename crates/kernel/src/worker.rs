@@ -346,6 +346,12 @@ impl Kernel for Worker {
             KernelQuery::Coverage { file, name, since } => {
                 self.told(|id| ToWorker::Coverage { id, file, name, since }).await
             }
+            KernelQuery::Measure { policies, limit_ms, timeout_ms } => {
+                self.told(|id| ToWorker::Measure { id, policies, limit_ms, timeout_ms }).await
+            }
+            KernelQuery::TakeMeasurement { code, measurement } => {
+                self.told(|id| ToWorker::TakeMeasured { id, code, measurement }).await
+            }
             KernelQuery::Review { code } => self.told(|id| ToWorker::Review { id, code }).await,
             KernelQuery::Completeness { code } => {
                 let indent = || " ".repeat(indentation(&code));
@@ -381,6 +387,8 @@ impl Worker {
             FromWorker::Values { bindings, .. } => Ok(KernelAnswer::Values(bindings)),
             FromWorker::Tests { tests, .. } => Ok(KernelAnswer::Tests(tests)),
             FromWorker::Coverage { lines, .. } => Ok(KernelAnswer::Coverage(lines)),
+            FromWorker::Measured { measurement, .. } => Ok(KernelAnswer::Measured(measurement)),
+            FromWorker::MeasuredTaken { is_taken, .. } => Ok(KernelAnswer::MeasurementTaken(is_taken)),
             FromWorker::Review { review, .. } => Ok(KernelAnswer::Review(review)),
             other => Err(unexpected(&other)),
         }

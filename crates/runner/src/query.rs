@@ -7,6 +7,7 @@ use mainstay_model::{
     Action, Binding, Bundle, CodeMark, CommId, Diagnostic, Error, ReachedLines, TextPosition,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How many symbols are told of where nobody says how many.
 pub const SYMBOLS: u32 = 50;
@@ -45,6 +46,22 @@ pub enum KernelQuery {
         /// What the code was at some times: the answer says which tests reach what has changed since.
         since: Vec<CodeMark>,
     },
+    /// Which lines its project's tests run: they run one at a time. The kernel is for nothing else from then on.
+    Measure {
+        /// When tests of categories run, as [`mainstay_model::TestPolicy::written`] has it; those on demand do not.
+        policies: String,
+        /// After how many milliseconds no other test begins.
+        limit_ms: u64,
+        /// How long one test may take, in milliseconds.
+        timeout_ms: u64,
+    },
+    /// Take what another kernel of the session's project has measured.
+    TakeMeasurement {
+        /// What the session's code was when that kernel began.
+        code: CodeMark,
+        /// What it has measured; only kernels know what that is.
+        measurement: Value,
+    },
     /// What of some code could be written more plainly. Nothing of it runs.
     Review {
         /// The code to be reviewed.
@@ -81,6 +98,8 @@ impl KernelQuery {
             | Self::Values
             | Self::Tests { .. }
             | Self::Coverage { .. }
+            | Self::Measure { .. }
+            | Self::TakeMeasurement { .. }
             | Self::Comms { .. } => None,
         }
     }
@@ -94,7 +113,10 @@ impl KernelQuery {
             | Self::Inspection { .. }
             | Self::Comms { .. } => Action::Explore,
             Self::Completeness { .. } => Action::Complete,
-            Self::Tests { .. } | Self::Coverage { .. } => Action::Test,
+            Self::Tests { .. }
+            | Self::Coverage { .. }
+            | Self::Measure { .. }
+            | Self::TakeMeasurement { .. } => Action::Test,
             Self::Review { .. } => Action::Review,
         }
     }
@@ -114,6 +136,10 @@ pub enum KernelAnswer {
     Tests(Tests),
     /// The answer to [`KernelQuery::Coverage`].
     Coverage(ReachedLines),
+    /// The answer to [`KernelQuery::Measure`].
+    Measured(Value),
+    /// To [`KernelQuery::TakeMeasurement`]: whether it is of the kernel's own session and build.
+    MeasurementTaken(bool),
     /// The answer to [`KernelQuery::Review`].
     Review(Review),
     /// The answer to [`KernelQuery::Completeness`].
@@ -168,6 +194,24 @@ impl KernelAnswer {
     pub fn coverage(self) -> Result<ReachedLines, Error> {
         let Self::Coverage(lines) = self else { return Err(beside_the_point()) };
         Ok(lines)
+    }
+
+    /// The answer to [`KernelQuery::Measure`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn measured(self) -> Result<Value, Error> {
+        let Self::Measured(measurement) = self else { return Err(beside_the_point()) };
+        Ok(measurement)
+    }
+
+    /// The answer to [`KernelQuery::TakeMeasurement`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn measurement_taken(self) -> Result<bool, Error> {
+        let Self::MeasurementTaken(is_taken) = self else { return Err(beside_the_point()) };
+        Ok(is_taken)
     }
 
     /// The answer to [`KernelQuery::Review`].

@@ -67,6 +67,15 @@ pub fn coverage_notes(coverage: &Coverage) -> Vec<String> {
             counted(coverage.unknown, "test")
         ));
     }
+    if coverage.measured > 0 && coverage.measured < coverage.tests {
+        notes.push(format!(
+            "{} measured: of the others the lines count that they may reach by the calls in the code",
+            counted(coverage.measured, "test")
+        ));
+    }
+    if coverage.measuring {
+        notes.push("the lines that the tests run are being measured: ask again for them".to_owned());
+    }
     if coverage.lines.not_run > 0 {
         notes.push("`mainstay test` runs the tests that have not run since a change".to_owned());
     }
@@ -207,6 +216,8 @@ mod tests {
             callees: vec![CallingDeclaration { name: "Shop.Tax.rate".to_owned(), file: None, line: None }],
             tests: 3,
             unknown: 1,
+            measured: 2,
+            measuring: true,
             notes: Vec::new(),
         }
     }

@@ -235,9 +235,9 @@ impl Kernel for Handle {
             KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
             KernelQuery::Inspection { .. } => Ok(KernelAnswer::Inspection(None)),
             KernelQuery::Comms { .. } => Ok(KernelAnswer::Comms(BTreeMap::new())),
-            KernelQuery::Coverage { .. } => {
-                Ok(KernelAnswer::Coverage(crate::scripted_coverage::pets_coverage()))
-            }
+            KernelQuery::Coverage { .. } => Ok(KernelAnswer::Coverage(crate::scripted_coverage::pets())),
+            KernelQuery::Measure { .. } => Ok(KernelAnswer::Measured(Value::Null)),
+            KernelQuery::TakeMeasurement { .. } => Ok(KernelAnswer::MeasurementTaken(true)),
             KernelQuery::Tests { pattern: Some(pattern), .. } => {
                 let notes = vec![format!("nothing has `{pattern}` in its name")];
                 Ok(KernelAnswer::Tests(Tests { items: Vec::new(), found: 0, notes }))

@@ -61,6 +61,15 @@ let private ownPolicies = Dictionary<string, Policy>(StringComparer.OrdinalIgnor
 /// Sets the policy of a category for this session.
 let setPolicy (category: string) (policy: Policy) = ownPolicies.[category] <- policy
 
+/// The policies that were set, by category, as they are written.
+let setPolicies () : (string * string) list =
+    let written (policy: Policy) =
+        match policy with
+        | OnSave -> "save"
+        | OnDemand -> "demand"
+        | Within limit -> string (int limit.TotalMilliseconds)
+    [ for entry in ownPolicies -> entry.Key, written entry.Value ]
+
 /// Forgets the policies that were set.
 let forgetPolicies () = ownPolicies.Clear()
 

@@ -92,6 +92,15 @@ let private runSuite (live: LiveResults) (chooser: Chooser) (filter: Filter) (li
       Count = count + (others |> List.sumBy (fun declared -> defaultArg declared.Cases 1))
       GoesOn = goesOn || List.exists snd results }
 
+/// Frameworks put their own writers in the place of the console's, and some leave them there.
+let private withConsole (work: unit -> 'T) : 'T =
+    let output, error = Console.Out, Console.Error
+    try
+        work ()
+    finally
+        Console.SetOut output
+        Console.SetError error
+
 let private isNamed (name: string) (filter: Filter) = filter.Pattern |> Option.exists (fun pattern -> String.Equals(pattern, name, StringComparison.OrdinalIgnoreCase))
 
 /// What an engine told until it ended, or nothing more came for too long.
@@ -173,6 +182,10 @@ let rec private runCases (live: LiveResults) (limit: TimeSpan) (mustStop: unit -
         | _ when mustStop () -> ended @ hung
         | left -> ended @ hung @ runCases live limit mustStop engine all (Some left)
 
+/// Runs some tests of an engine, each for so long at most, until the run is to stop. Gives what came of each, and whether it may go on.
+let runSome (engine: Engine) (limit: TimeSpan) (mustStop: unit -> bool) (cases: EngineCase list) : (Ran * bool) list =
+    withConsole (fun () -> runCases (LiveResults(Limited.forever, ignore)) limit mustStop engine cases (Some cases))
+
 /// Runs the tests of a batch, unless the run is to stop.
 let private runBatch (live: LiveResults) (chooser: Chooser) (limit: TimeSpan) (engine: Engine) (all: EngineCase list) (cases: EngineCase list option) (batch: Batch) : (Ran * bool) list =
     let mustStop () = chooser.MustStop batch.IsLimited
@@ -212,15 +225,6 @@ let private runEngine (live: LiveResults) (chooser: Chooser) (filter: Filter) (l
     | [] -> runEngineOf live chooser filter limit found.Engine
     | declared when List.exists (mayHoldMeant filter) declared -> runEngineOf live chooser filter limit found.Engine
     | declared -> { Results = []; Count = declared |> List.sumBy (fun one -> defaultArg one.Cases 1); GoesOn = false }
-
-/// Frameworks put their own writers in the place of the console's, and some leave them there.
-let private withConsole (work: unit -> 'T) : 'T =
-    let output, error = Console.Out, Console.Error
-    try
-        work ()
-    finally
-        Console.SetOut output
-        Console.SetError error
 
 /// Runs the tests that a filter selects and a choice takes, except those in assemblies that are as is said. What comes of each is told as soon
 /// as it is known.

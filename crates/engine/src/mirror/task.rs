@@ -9,6 +9,7 @@ use mainstay_model::{BufferEnding, BufferRun, Error, Session, SessionState, Swap
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::buffers::{Buffers, DueSources};
+use super::process_of;
 use super::worker::{Beginning, MirrorWorker, PutIn};
 use crate::sync::time::{Instant, sleep_until};
 
@@ -269,11 +270,6 @@ impl Mirror {
         }
         is_short
     }
-}
-
-/// The process of a session's worker.
-fn process_of(session: &Session) -> Option<u32> {
-    session.worker.as_ref().and_then(|worker| worker.pid)
 }
 
 async fn round_end(round: &mut Option<Round>) -> RoundEnd {

@@ -24,6 +24,12 @@ pub struct BufferTerms {
     pub available_bytes: fn() -> Option<u64>,
     /// When tests of categories run.
     pub policies: BTreeMap<String, TestPolicy>,
+    /// Whether the lines that tests run are measured in the background, where somebody asks for coverage.
+    pub measures: bool,
+    /// How long one measurement may take.
+    pub measure: Duration,
+    /// How long one test of it may take.
+    pub measure_test: Duration,
 }
 
 impl Default for BufferTerms {
@@ -37,6 +43,9 @@ impl Default for BufferTerms {
             memory_bytes: 0,
             available_bytes: || None,
             policies: BTreeMap::new(),
+            measures: false,
+            measure: Duration::from_secs(600),
+            measure_test: Duration::from_secs(10),
         }
     }
 }

@@ -1,14 +1,17 @@
 //! The process in which tests of unsaved texts run: started with what the session's worker was started with, brought to what is saved, and
 //! then to what is not.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::{
     BufferEnding, BufferRun, CodeMark, Error, JobEnding, JobId, Limits, LiveTesting, RunnerNotice, Swap,
-    SwapObstacle, TestPart, TestProgress, TestRun, TestSelection, TestTimeout,
+    SwapObstacle, TestPart, TestPolicy, TestProgress, TestRun, TestSelection, TestTimeout,
 };
+use mainstay_runner::query::KernelQuery;
 use mainstay_runner::{AskAnswer, Kernel, RunnerFactory, RunnerSpec, SourceText, StartObserver, Submission};
+use serde_json::Value;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use uuid::Uuid;
 
@@ -58,8 +61,15 @@ enum Left {
 }
 
 impl MirrorWorker {
-    /// Starts one, and brings it to what is saved.
+    /// Starts one, brings it to what is saved, and takes what runs for that.
     pub(super) async fn start(beginning: &Beginning) -> Result<Self, Error> {
+        let mut worker = Self::start_unsettled(beginning).await?;
+        worker.settle(beginning).await?;
+        Ok(worker)
+    }
+
+    /// Starts one, and brings it to what is saved. None of its tests' code has run, not even what finds them.
+    pub(super) async fn start_unsettled(beginning: &Beginning) -> Result<Self, Error> {
         let Beginning { factory, spec, limits, starts, .. } = beginning;
         // The semaphore is never closed.
         let permit = starts.acquire().await;
@@ -80,7 +90,6 @@ impl MirrorWorker {
         if let Some(swap) = caught_up.filter(|swap| !swap.is_nothing()) {
             tracing::debug!(session = %spec.session, %swap, "a mirror has what was saved");
         }
-        worker.settle(beginning).await?;
         Ok(worker)
     }
 
@@ -192,6 +201,23 @@ impl MirrorWorker {
         }
     }
 
+    /// Runs the tests one at a time, and gives which lines each ran; only kernels know in which form. The process is for nothing else from then on.
+    /// `policies` say when tests of categories run.
+    pub(super) async fn measure(
+        &mut self,
+        beginning: &Beginning,
+        policies: &BTreeMap<String, TestPolicy>,
+    ) -> Result<Value, Error> {
+        let terms = &beginning.terms;
+        let [limit_ms, timeout_ms] = [terms.measure, terms.measure_test].map(|time| time.as_millis() as u64);
+        let policies = TestPolicy::written(policies);
+        let kernel = Arc::clone(&self.kernel);
+        let query = KernelQuery::Measure { policies, limit_ms, timeout_ms };
+        // It ends with the test under way, behind which it may take as long to end in order.
+        let most_ms = limit_ms.saturating_add(2 * timeout_ms).saturating_add(beginning.limits.query_ms);
+        self.hears_while(most_ms, async move { kernel.query(query).await?.measured() }).await
+    }
+
     async fn hear(&mut self, job: JobId, notice: Option<RunnerNotice>, told: &mut BufferRun) -> Heard {
         match notice {
             Some(RunnerNotice::Display { job: of, display }) if of == Some(job) => {
@@ -241,7 +267,7 @@ impl MirrorWorker {
     /// Nobody is there to answer.
     async fn refuse_asks(&self, notice: RunnerNotice) {
         if let RunnerNotice::Asks { ask, .. } = notice {
-            let reason = "nobody answers what tests of an unsaved text ask".to_owned();
+            let reason = "nobody answers what tests ask that run beside the session".to_owned();
             let refused = Error::InvalidArgument { argument: "input".to_owned(), reason };
             self.kernel.answer(AskAnswer::open(ask, Err(refused))).await;
         }

@@ -393,6 +393,8 @@ impl Kernel for ScriptedRunner {
             KernelQuery::Coverage { .. } => {
                 Ok(KernelAnswer::Coverage(mainstay_model::ReachedLines::default()))
             }
+            KernelQuery::Measure { .. } => Ok(KernelAnswer::Measured(serde_json::Value::Null)),
+            KernelQuery::TakeMeasurement { .. } => Ok(KernelAnswer::MeasurementTaken(true)),
             KernelQuery::Review { .. } => Ok(KernelAnswer::Review(Review::default())),
             KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
             KernelQuery::Inspection { code, .. } => Ok(KernelAnswer::Inspection(Some(Bundle::plain(code)))),

@@ -43,7 +43,7 @@ pub fn range_of(name: &str) -> RangeInclusive<u64> {
         "browser-ms" | "orphan-ms" => LONG_TIME,
         "answer-ms" => ANSWER_TIME,
         "mirrors" | "warm-compilers" => FEW,
-        "buffer-test-ms" => TEST_TIME,
+        "buffer-test-ms" | "measure-ms" | "measure-test-ms" => TEST_TIME,
         "leeway-sec" => LEEWAY,
         _ if name.ends_with("-ms") => TIME,
         _ if name.contains("-bytes") => SIZE,
@@ -92,6 +92,8 @@ fn numbers(config: &Config) -> Vec<(String, u64)> {
         ("mirror-memory-bytes", config.tests.mirror_memory_bytes),
         ("buffer-ms", config.tests.buffer_ms),
         ("buffer-test-ms", config.tests.buffer_test_ms),
+        ("measure-ms", config.tests.measure_ms),
+        ("measure-test-ms", config.tests.measure_test_ms),
         ("application-start-ms", config.fsharp.application_start_ms),
         ("application-stop-ms", config.fsharp.application_stop_ms),
         ("standby-rest-ms", config.fsharp.standby_rest_ms),
@@ -150,6 +152,6 @@ mod tests {
     #[test]
     fn every_number_of_the_limits_is_checked() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
-        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 22);
+        assert_eq!(numbers(&Config::default()).len(), limits.as_object().unwrap().len() + 24);
     }
 }

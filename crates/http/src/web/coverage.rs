@@ -64,7 +64,7 @@ pub(super) async fn page(
                     a href={ "/ui/sessions/" (session) } { (status.session.name) }
                     @if file.is_some() { a href=(address(session, None)) { "all files" } }
                 }
-                (shown)
+                (shown.html)
             }
         },
     ))
@@ -76,7 +76,8 @@ pub(super) async fn stream(viewer: Viewer, Path(id): Path<String>, uri: Uri) -> 
     let after = place(&uri, "after").unwrap_or_default();
     let followed = viewer.client.subscribe(session, after).await?;
     let (client, stop) = (viewer.client, viewer.daemon.stop.clone());
-    let watch = Watch { client, stop, session, file: argument(&uri, "file"), followed, at: after };
+    let watch =
+        Watch { client, stop, session, file: argument(&uri, "file"), followed, at: after, measuring: true };
     Ok(feed::answer(place_of, watch))
 }
 
@@ -89,6 +90,8 @@ struct Watch {
     followed: ClientSubscription,
     /// The last event that was taken in.
     at: Seq,
+    /// Whether what is shown waits for a measurement in the background.
+    measuring: bool,
 }
 
 impl Watch {
@@ -99,6 +102,7 @@ impl Watch {
                 biased;
                 () = self.stop.cancelled() => return None,
                 event = self.followed.next() => event.ok()?,
+                () = self.client.wait_for_measurement(self.session), if self.measuring => return Some(true),
                 () = tokio::time::sleep(SILENCE) => return Some(false),
             };
             self.at = event.seq;
@@ -131,26 +135,50 @@ impl Feed for Watch {
         }
         // A worker that is not there has nothing to say; the next one is asked once it is.
         let shown = shown(&self.client, self.session, self.file.as_deref()).await;
-        let patch = shown.map_or_else(|_| String::new(), |html| Patch::morph(html).events());
+        self.measuring = shown.as_ref().is_ok_and(|shown| shown.measuring);
+        let patch = shown.map_or_else(|_| String::new(), |shown| Patch::morph(shown.html).events());
         Some(patch + &reached(self.at.0))
     }
 }
 
-async fn shown(client: &Client, session: SessionId, file: Option<&str>) -> Result<Markup, Error> {
-    let asked = CoverageQuestion { file: file.map(str::to_owned), name: None };
+/// What a screen shows of coverage.
+struct Shown {
+    html: Markup,
+    /// Whether the lines that tests run are being measured.
+    measuring: bool,
+}
+
+async fn shown(client: &Client, session: SessionId, file: Option<&str>) -> Result<Shown, Error> {
+    let asked = CoverageQuestion { file: file.map(str::to_owned), ..CoverageQuestion::default() };
     let coverage = client.coverage(session, asked).await?;
     let html = match (file, &coverage.files[..]) {
         (Some(_), [file]) => source(file, &read(&file.path).await?),
         (Some(_) | None, _) => files(session, &coverage),
     };
-    Ok(html! {
+    let measuring = coverage.measuring;
+    let html = html! {
         div #coverage {
             (html)
+            p.hint { (how_known(&coverage)) }
             @if coverage.unknown > 0 {
                 p.hint { (coverage.unknown) " tests are not counted: it is not known what they reach." }
             }
         }
-    })
+    };
+    Ok(Shown { html, measuring })
+}
+
+/// Where it is known from which lines tests reach.
+fn how_known(coverage: &Coverage) -> String {
+    let Coverage { tests, measured, measuring, .. } = coverage;
+    match (measured, measuring) {
+        (_, true) => "The lines that the tests run are being measured.".to_owned(),
+        (0, false) => "Lines that tests may reach, by the calls in the project's code.".to_owned(),
+        (measured, false) if measured == tests => "Lines that the tests ran.".to_owned(),
+        (measured, false) => format!(
+            "Lines that {measured} of {tests} tests ran, and those that the others may reach by the calls in the project's code."
+        ),
+    }
 }
 
 /// The text of a file of the project.
@@ -167,7 +195,6 @@ async fn read(path: &str) -> Result<String, Error> {
 fn files(session: SessionId, coverage: &Coverage) -> Markup {
     html! {
         table.coverage {
-            caption.hint { "Lines that tests reach, by the calls in the project's code" }
             thead { tr {
                 th scope="col" { "File" }
                 @for head in ["Passing", "Failing", "Not run", "Not reached", "Lines"] { th scope="col" { (head) } }

@@ -385,9 +385,11 @@ impl Kernel for Handle {
                 let values = helper.call::<Vec<Binding>>(&python::call("values", &[])).await?;
                 Ok(KernelAnswer::Values(values))
             }
-            KernelQuery::Tests { .. } | KernelQuery::Coverage { .. } | KernelQuery::Review { .. } => {
-                Err(failed("it knows F# only"))
-            }
+            KernelQuery::Tests { .. }
+            | KernelQuery::Coverage { .. }
+            | KernelQuery::Measure { .. }
+            | KernelQuery::TakeMeasurement { .. }
+            | KernelQuery::Review { .. } => Err(failed("it knows F# only")),
             KernelQuery::Completeness { code } => {
                 self.completeness(&code).await.map(KernelAnswer::Completeness)
             }

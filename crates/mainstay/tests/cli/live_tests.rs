@@ -230,3 +230,73 @@ fn coverage_follows_what_is_saved_and_outlives_its_worker() {
     assert_eq!(unknown.code, 1, "{unknown:?}");
     insta::assert_snapshot!(unknown.stderr);
 }
+
+/// A function of which a test runs one branch, and one that only reflection calls.
+const BRANCHES: &str = "module Shop.Cart
+let price (count: int) =
+  if count > 100 then
+    count * 9
+  else
+    count * 10
+let unused () = 1
+let other (count: int) = count + 1
+";
+
+const REFLECTING: &str = "[<Fact>]
+let reflects () =
+  let found = System.Type.GetType(\"Shop.Cart\").GetMethod \"unused\"
+  Assert.Equal(1, unbox (found.Invoke(null, [||])))
+";
+
+#[test]
+fn measured_lines_are_those_that_the_tests_ran() {
+    let world = shop();
+    let follow = |world: &World| world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    save(&world, BRANCHES);
+    save_as(&world, "Tests.fs", &format!("{TESTS}{REFLECTING}"));
+    let rebuilt = world.run(["session", "rebuild", "--keep"]);
+    assert_eq!(rebuilt.code, 0, "{rebuilt:?}");
+    assert_eq!(world.run(["test"]).code, 0);
+    insta::assert_snapshot!("lines_by_calls", coverage(&world, &["Cart.fs"]));
+    let pid = world.worker_pid();
+    let events = world.session()["lastSeq"].clone();
+    insta::assert_snapshot!("lines_as_measured", coverage(&world, &["--measure", "Cart.fs"]));
+    assert_eq!(coverage(&world, &["Cart.fs"]), coverage(&world, &["--measure", "Cart.fs"]), "it is kept");
+    assert_eq!(
+        (world.worker_pid(), &world.session()["lastSeq"]),
+        (pid, &events),
+        "nothing ran in the session"
+    );
+
+    // What is saved counts by its calls, until it is measured again.
+    let mut follower = follow(&world);
+    save(&world, &BRANCHES.replace("count + 1", "1 + count"));
+    follower.wait_for("sourcesSwapped");
+    let told = world.run(["coverage", "--json", "Cart.fs"]);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!((&told["tests"], &told["measured"]), (&json!(4), &json!(2)), "{told}");
+    assert!(told.get("measuring").is_none(), "nothing runs by itself: {told}");
+}
+
+#[test]
+fn lines_are_measured_in_the_background_where_the_settings_say_so() {
+    let world = World::new();
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "[tests]\ncoverage = \"measured\"\n").unwrap();
+    open_shop(&world);
+    let told = |arguments: &[&str]| -> Value {
+        let told = world.run(["coverage", "--json"].iter().chain(arguments));
+        serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
+    };
+    let first = told(&[]);
+    assert_eq!((&first["measuring"], first.get("measured")), (&json!(true), None), "{first}");
+    // Whoever waits waits for the measurement that goes on.
+    let waited = told(&["--measure"]);
+    assert_eq!(waited["measured"], json!(2), "{waited}");
+    let then = told(&[]);
+    assert_eq!(
+        (then.get("measuring"), &then["measured"]),
+        (None, &json!(2)),
+        "the one on demand is no reason to measure again: {then}"
+    );
+}

@@ -6,7 +6,7 @@ use std::fmt::{Display, Formatter};
 use serde::{Deserialize, Serialize};
 
 /// What a session's code was when a run of tests told it: another after each exchange of code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct CodeMark(pub String);
 
@@ -46,6 +46,12 @@ impl TestPolicy {
 }
 
 impl TestPolicy {
+    /// The policies of categories as code writes them: `slow=5000;web=demand`.
+    pub fn written(policies: &BTreeMap<String, Self>) -> String {
+        let all: Vec<_> = policies.iter().map(|(category, policy)| format!("{category}={policy}")).collect();
+        all.join(";")
+    }
+
     /// The code that sets it for a category in a session of F#.
     pub fn code(self, category: &str) -> String {
         format!("Mainstay.Tests.policy({}, \"{self}\")", super::literal(category))
@@ -82,8 +88,7 @@ pub(super) fn arguments(live: &LiveTesting) -> Vec<(&'static str, String)> {
         Some(TestPart::Rest(CodeMark(since))) => Some(("rest", since)),
     };
     let part = part.map(|(part, since)| [("part", part.to_owned()), ("since", since.clone())]);
-    let policies: Vec<_> = policies.iter().map(|(category, policy)| format!("{category}={policy}")).collect();
-    let policies = (!policies.is_empty()).then(|| ("policies", policies.join(";")));
+    let policies = (!policies.is_empty()).then(|| ("policies", TestPolicy::written(policies)));
     let code = code.clone().map_or_else(String::new, |CodeMark(code)| code);
     part.into_iter().flatten().chain([("code", code)]).chain(policies).collect()
 }

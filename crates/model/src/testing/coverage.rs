@@ -1,5 +1,5 @@
 //! Which lines of a session's project tests reach, and how these tests ended when they last ran: what a worker knows of the calls in its code,
-//! joined with the results that the log has. No line is said to be covered because it was seen to run.
+//! joined with the results that the log has. Where tests were measured, the lines that they ran take the place of those that they may reach.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,12 @@ const COVERING_NAMES: usize = 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReachedLines {
+    /// What the code is at present.
+    #[serde(default)]
+    pub code: CodeMark,
+    /// The policies of tests that the session's code has set, by category. They count before those of the settings.
+    #[serde(default)]
+    pub policies: BTreeMap<String, String>,
     /// The tests of which it is known what they reach.
     pub tests: Vec<CoveringTests>,
     /// How many tests there are besides.
@@ -42,6 +48,9 @@ pub struct CoveringTests {
     pub assembly: Option<String>,
     /// The full name of each.
     pub names: Vec<String>,
+    /// Whether the lines are those that they ran, and not those that they may reach.
+    #[serde(default)]
+    pub is_measured: bool,
 }
 
 /// The tests that reach what has changed since.
@@ -140,6 +149,12 @@ pub struct Coverage {
     /// How many tests there are besides. No line counts as reached by them.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub unknown: u64,
+    /// For how many of the tests the lines are those that they ran; for the others they are those that they may reach by the calls in the code.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub measured: u64,
+    /// Whether the lines that tests run are being measured in the background: a later answer has them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub measuring: bool,
     /// What could not be looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -225,8 +240,10 @@ impl Coverage {
     /// Joins what a worker knows with how tests ended. The ranges of lines are told only `in_detail`.
     pub fn of(reached: ReachedLines, history: &TestHistory, in_detail: bool) -> Self {
         let standings = Standings::of(&reached, history);
+        let count = |tests: &CoveringTests| tests.names.len() as u64;
         let mut coverage = Self {
-            tests: reached.tests.iter().map(|tests| tests.names.len() as u64).sum(),
+            tests: reached.tests.iter().map(count).sum(),
+            measured: reached.tests.iter().filter(|tests| tests.is_measured).map(count).sum(),
             unknown: reached.unknown,
             callers: reached.callers,
             callees: reached.callees,
@@ -301,7 +318,7 @@ impl Standings {
             .tests
             .iter()
             .enumerate()
-            .map(|(index, CoveringTests { assembly, names })| {
+            .map(|(index, CoveringTests { assembly, names, .. })| {
                 names.iter().map(|name| standing(index, assembly.as_deref(), name)).collect()
             })
             .collect();

@@ -103,7 +103,7 @@ impl PromptLoop {
         let subject = subject.map(|text| CoverageSubject::read(&text, &folder));
         let (file, name) = CoverageSubject::parts(subject.as_ref());
         let session = self.link.reference();
-        let coverage = self.link.client.call(GetCoverage { session, file, name }).await?;
+        let coverage = self.link.client.call(GetCoverage { session, file, name, measure: false }).await?;
         print!("{}", coverage_text(&coverage, subject.as_ref(), &folder, self.paint));
         coverage_notes(&coverage).iter().for_each(|text| note(text));
         Ok(())

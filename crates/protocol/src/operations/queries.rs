@@ -118,7 +118,7 @@ operations! {
     } -> mainstay_runner::query::Tests;
 
     /// Tells which lines of a session's project tests reach, and how these tests ended when they last ran; of one declaration also what calls it
-    /// and what it calls. Nothing runs.
+    /// and what it calls. Nothing runs in the session.
     "session/coverage" GetCoverage {
         /// Its id, the end of it, or its name.
         session: String,
@@ -128,6 +128,9 @@ operations! {
         /// A function, value or member, as `Module.name`: its lines are told.
         #[serde(default)]
         name: Option<String>,
+        /// Whether the lines that the tests run are to be measured first, in a process beside the session's.
+        #[serde(default)]
+        measure: bool,
     } -> mainstay_model::Coverage;
 }
 

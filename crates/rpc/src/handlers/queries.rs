@@ -77,6 +77,6 @@ pub(crate) async fn tests(call: Call, asked: ListTests) -> Result<Tests, Error> 
 }
 
 pub(crate) async fn coverage(call: Call, asked: GetCoverage) -> Result<Coverage, Error> {
-    let GetCoverage { session, file, name } = asked;
-    call.client.coverage(call.resolve(&session).await?, CoverageQuestion { file, name }).await
+    let GetCoverage { session, file, name, measure } = asked;
+    call.client.coverage(call.resolve(&session).await?, CoverageQuestion { file, name, measure }).await
 }

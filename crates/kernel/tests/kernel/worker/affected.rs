@@ -24,11 +24,16 @@ pub(super) struct Solution {
 
 impl Solution {
     pub(super) fn build() -> Self {
+        Self::build_changed(|_, text| text)
+    }
+
+    /// Builds them with files that are otherwise.
+    pub(super) fn build_changed(change: impl Fn(&str, String) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in PROJECTS {
             fs::create_dir(folder.path().join(name)).unwrap();
             for file in [format!("{name}/{name}.fsproj"), format!("{name}/{name}.fs")] {
-                fs::write(folder.path().join(&file), Self::original(&file)).unwrap();
+                fs::write(folder.path().join(&file), change(&file, Self::original(&file))).unwrap();
             }
         }
         let host = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap().host;

@@ -7,8 +7,8 @@ use std::process::Command as Program;
 
 use super::swapping::{Shop, build, codes};
 
-/// The worker's source under test, in the repository.
-const SOURCE: &str = "../../kernels/fsharp/Deltas.fs";
+/// The worker's sources under test, which need none of its others.
+const SOURCES: [&str; 3] = ["Instructions.fs", "Probes.fs", "Deltas.fs"];
 
 /// The tables, signatures and code of deltas are stored with names in place of tokens and rows: bytes would be others with each compiler that
 /// numbers the methods of the fixed assembly in another way, and would say nothing where they differ. That the same change gives the
@@ -21,7 +21,9 @@ fn deltas_are_what_is_stored_and_running_code_calls_the_new_bodies() {
     for file in ["Dump.fs", "Golden.fs", "Golden.fsproj", "target/Target.fs", "target/Target.fsproj"] {
         fs::copy(manifest.join("tests/deltas").join(file), folder.path().join(file)).unwrap();
     }
-    fs::copy(manifest.join(SOURCE), folder.path().join("Deltas.fs")).unwrap();
+    for source in SOURCES {
+        fs::copy(manifest.join("../../kernels/fsharp").join(source), folder.path().join(source)).unwrap();
+    }
     let host = build(folder.path());
     let release = folder.path().join("release");
     let built = Program::new(&host)

@@ -5,8 +5,11 @@ use crate::testing::{TestFailure, TestOutcome, TestResult, TestRun};
 
 fn reached() -> ReachedLines {
     let names = ["a", "b", "c", "rows", "never"];
-    let tests =
-        names.map(|name| CoveringTests { assembly: Some("T".to_owned()), names: vec![name.to_owned()] });
+    let tests = names.map(|name| CoveringTests {
+        assembly: Some("T".to_owned()),
+        names: vec![name.to_owned()],
+        is_measured: name == "a",
+    });
     let sets = [vec![], vec![0], vec![0, 1], vec![2], vec![3], vec![0, 4], vec![4]];
     let range = |set: usize| {
         let line = 10 * set as u32 + 1;
