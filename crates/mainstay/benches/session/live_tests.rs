@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_kernel::fsharp::{Search, choose};
 use mainstay_model::BufferEnding;
-use mainstay_protocol::operations::PutBuffer;
+use mainstay_protocol::operations::{GetCoverage, PutBuffer};
 use serde_json::Value;
 
 use crate::Failure;
@@ -84,6 +84,7 @@ pub(crate) async fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Fai
     drop(watch);
     std::fs::write(&source, &text)?;
     let typed = typed(daemon, &tests, (&source, &text)).await?;
+    let measured = measured(daemon, &tests).await?;
     let dotnet = choose(&Search::from_env(&daemon.home))?.parts()?.host;
     let mut theirs = Vec::new();
     for number in 1..=RUNS {
@@ -101,20 +102,48 @@ pub(crate) async fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Fai
     println!("\n| a function of a library of {FILES} files is saved | median | longest |\n|---|---|---|");
     print_row("until the tests that reach it have run, of 500", spread(reached));
     print_row("until all 500 have", spread(all));
-    print_row("the same of an unsaved text, the first of which starts the mirror", spread(typed));
+    print_row("the same of an unsaved text, the first of which starts the mirror", spread(typed.took));
     print_row("`dotnet test --filter` of the same tests", spread(theirs));
+    println!("\nAn unsaved text takes {:.0?} of the machine's processors.", typed.processor);
+    println!("The lines that the {TESTS} tests run are measured in {measured:.1?}.");
     Ok(())
 }
 
+/// What texts cost that are not saved.
+struct Typed {
+    /// Until the tests that reach each have run.
+    took: Vec<Duration>,
+    /// Of the machine's processors, for one of them, once the mirror is there.
+    processor: Duration,
+}
+
+/// The time that the machine's processors were busy since it started.
+fn busy() -> Result<Duration, Failure> {
+    let text = std::fs::read_to_string("/proc/stat")?;
+    let times: Vec<u64> =
+        text.lines().next().unwrap_or_default().split_whitespace().skip(1).flat_map(str::parse).collect();
+    // Of a user, of a nice one, of the system, in hundredths of a second.
+    Ok(Duration::from_millis(10 * times.iter().take(3).sum::<u64>()))
+}
+
+/// How long it takes to measure which lines the tests run.
+async fn measured(daemon: &Daemon, folder: &Path) -> Result<Duration, Failure> {
+    let client = daemon.connect().await?;
+    let session = create(&client, folder).await?;
+    let began = Instant::now();
+    let coverage = client.call(GetCoverage { session, file: None, name: None, measure: true }).await?;
+    match coverage.measured {
+        measured if measured == TESTS as u64 => Ok(began.elapsed()),
+        measured => Err(format!("{measured} tests were measured: {:?}", coverage.notes).into()),
+    }
+}
+
 /// How long texts that are not saved take until the tests that reach them have run, beside a session that knows nothing of them.
-async fn typed(
-    daemon: &Daemon,
-    folder: &Path,
-    (source, text): (&Path, &str),
-) -> Result<Vec<Duration>, Failure> {
+async fn typed(daemon: &Daemon, folder: &Path, (source, text): (&Path, &str)) -> Result<Typed, Failure> {
     let client = daemon.connect().await?;
     let session = create(&client, folder).await?;
     let mut took = Vec::new();
+    let mut before = busy()?;
     for version in 1..=SAVES {
         let began = Instant::now();
         let put = PutBuffer {
@@ -125,11 +154,15 @@ async fn typed(
         };
         let run = client.call(put).await?;
         took.push(began.elapsed());
+        if version == 1 {
+            before = busy()?;
+        }
         if run.ending != BufferEnding::Ran || run.tests.len() < TESTS.div_ceil(FILES) - 1 {
             return Err(format!("other tests ran than those that reach the text: {run:?}").into());
         }
     }
-    Ok(took)
+    let processor = (busy()? - before) / (SAVES - 1) as u32;
+    Ok(Typed { took, processor })
 }
 
 fn write_projects(folder: &Path) -> Result<(), Failure> {
