@@ -412,7 +412,7 @@ type Coverage(affected: Affected, assemblies: string list, sources: string list,
                 else
                     Some
                         { Code = affected.Mark
-                          Policies = MainstayDisplay.TestsChosen.setPolicies ()
+                          Policies = MainstayDisplay.TestsChosen.writtenPolicies ()
                           Tests = tests |> List.indexed |> List.map (fun (number, one) -> { one with IsMeasured = isMeasured number })
                           Unknown = unknown + others
                           Assemblies = fingerprints

@@ -62,7 +62,7 @@ let private ownPolicies = Dictionary<string, Policy>(StringComparer.OrdinalIgnor
 let setPolicy (category: string) (policy: Policy) = ownPolicies.[category] <- policy
 
 /// The policies that were set, by category, as they are written.
-let setPolicies () : (string * string) list =
+let writtenPolicies () : (string * string) list =
     let written (policy: Policy) =
         match policy with
         | OnSave -> "save"
