@@ -158,19 +158,16 @@ impl Recipe {
         environment
     }
 
-    /// Without `--debug-`, the compiler of SDK 3.1 wants OpenSSL 1.1 for the hash of the debug file, and aborts.
+    /// Without `--debug-`, and with `--deterministic+`, the compiler of SDK 3.1 wants OpenSSL 1.1 for a hash, and aborts where there is none.
     fn compiler(&self, target: &str) -> Vec<OsString> {
         let mut arguments =
             vec!["exec".into(), self.parts.compiler.clone().into(), format!("--target:{target}").into()];
-        let flags = [
-            "--nologo",
-            "--targetprofile:netcore",
-            "--noframework",
-            "--debug-",
-            "--deterministic+",
-            "--nocopyfsharpcore",
-        ];
+        let flags =
+            ["--nologo", "--targetprofile:netcore", "--noframework", "--debug-", "--nocopyfsharpcore"];
         arguments.extend(flags.map(OsString::from));
+        if matches!(self.parts.library, CompilerLibrary::Service(_)) {
+            arguments.push("--deterministic+".into());
+        }
         arguments.extend(self.references.iter().chain([&self.core()]).map(|path| option("-r:", path)));
         arguments
     }
@@ -245,8 +242,8 @@ sdk/8.0.404/FSharp/fsc.dll
 --targetprofile:netcore
 --noframework
 --debug-
---deterministic+
 --nocopyfsharpcore
+--deterministic+
 -r:packs/Microsoft.NETCore.App.Ref/8.0.11/ref/net8.0/System.Runtime.dll
 -r:sdk/8.0.404/FSharp/FSharp.Core.dll
 --optimize+
