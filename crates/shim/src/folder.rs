@@ -97,14 +97,17 @@ impl ShimFolder {
         Self { folder: shims.join(format!("{STANDBY_PREFIX}{}", short_name())) }
     }
 
+    /// Whether this folder was made for a standby: nothing but that one's shim ever has it.
+    pub(crate) fn is_of_standby(&self) -> bool {
+        self.folder.file_name().is_some_and(is_of_standby)
+    }
+
     /// The folders here of standbys, whether their shims live or not.
     pub(crate) fn of_standbys(shims: &Path) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(shims) else { return Vec::new() };
-        let is_standby =
-            |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(STANDBY_PREFIX.as_bytes());
         entries
             .flatten()
-            .filter(|entry| is_standby(&entry.file_name()))
+            .filter(|entry| is_of_standby(&entry.file_name()))
             .map(|entry| Self::at(entry.path()))
             .collect()
     }
@@ -224,6 +227,10 @@ pub(crate) fn make_sockets(run: &Path) -> Result<PathBuf, Error> {
 
 fn short_name() -> String {
     uuid::Uuid::new_v4().simple().to_string().chars().take(NAME).collect()
+}
+
+fn is_of_standby(name: &std::ffi::OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(STANDBY_PREFIX.as_bytes())
 }
 
 /// Whether a folder has the name of one for the sockets of a shim.

@@ -173,6 +173,20 @@ fn first_and_last(heard: &[(u64, RunnerNotice)]) -> (u64, u64) {
     (heard.first().unwrap().0, heard.last().unwrap().0)
 }
 
+#[tokio::test(start_paused = true)]
+async fn one_that_was_to_stand_by_and_that_nobody_came_to_leaves_nothing() {
+    let place = Place::patient();
+    let folder = place.shims().join("standby-0123456789ab");
+    let sockets = place.folder.path().join("run").join("0123456789ab");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&sockets).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(sockets.join("shim.sock")).unwrap();
+    (place.settings().launch)(&ShimFolder::at(folder), listener).unwrap();
+    let shim = place.shims.lock().unwrap().pop().unwrap();
+    shim.await.unwrap();
+    assert_eq!(place.ended().await, BTreeSet::new());
+}
+
 #[tokio::test]
 async fn code_runs_and_questions_are_answered_and_a_kill_ends_all() {
     let place = Place::patient();

@@ -52,9 +52,11 @@ pub type MakeFactory = Box<dyn Fn(&Value, &SessionKind) -> Option<Arc<dyn Runner
 /// Hosts the runner of one session until it is done. The daemon that started this process connects to `listener`.
 pub async fn serve(listener: UnixListener, folder: ShimFolder, version: &str, make: MakeFactory) {
     let socket = listener.local_addr().ok().and_then(|address| address.as_pathname().map(ToOwned::to_owned));
-    // Where it does not start, it has removed what is its own.
-    if let Some((started, folder)) = start::started(&listener, folder, version, &make).await {
-        Host::new(started, folder).run(listener).await;
+    match start::started(&listener, folder.clone(), version, &make).await {
+        Some((started, folder)) => Host::new(started, folder).run(listener).await,
+        None if folder.is_of_standby() => folder.remove(),
+        // Another shim may have moved into the folder of the session by now.
+        None => {}
     }
     if let Some(sockets) = socket.as_deref().and_then(std::path::Path::parent) {
         // What stays behind does no harm.

@@ -20,18 +20,14 @@ pub(super) async fn taken(
     folder: ShimFolder,
     make: &MakeFactory,
 ) -> Option<(Visitor, ShimFolder, Arc<dyn RunnerFactory>)> {
-    let found = wait(visitor, protocol, make).await;
-    let given = found.and_then(|(taker, factory)| match folder.given_to(taker.hello.session) {
+    let (taker, factory) = wait(visitor, protocol, make).await?;
+    match folder.given_to(taker.hello.session) {
         Ok(folder) => Some((taker, folder, factory)),
         Err(error) => {
             tracing::error!(%error, "the folder of the shim cannot become that of its session");
             None
         }
-    });
-    if given.is_none() {
-        folder.remove();
     }
-    given
 }
 
 async fn wait(
