@@ -188,9 +188,6 @@ let private flags (part: Placed) = part.Parts |> List.choose (fun one -> one.Fla
 
 let private words (part: Placed) = part.Parts |> List.choose (fun one -> one.Word)
 
-/// Whether it is a name of several parts; SDK 6 calls that otherwise.
-let private isLongName (part: Placed) = part.Union = "SynLongIdent" || part.Union = "LongIdentWithDots"
-
 /// All parts below a part, and itself.
 let rec private below (part: Placed) : Placed seq =
     seq {

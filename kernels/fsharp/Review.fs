@@ -300,7 +300,7 @@ let private rules: (string * (Text -> Placed -> string option)) list =
             if found.Success then Some(sprintf "the computation only passes on what it has: `%s`" found.Groups.[1].Value) else None
         | _ -> None ]
 
-/// What stands in parentheses behind a function: there an equation may name an argument.
+/// What stands in parentheses behind a function or an attribute: there an equation may name an argument.
 let private argumentsIn (parts: Placed seq) : HashSet<Place> =
     let found = HashSet<Place>()
     for part in parts do
@@ -308,7 +308,9 @@ let private argumentsIn (parts: Placed seq) : HashSet<Place> =
             match part with
             | Call (_, arguments) -> arguments
             | _ when isExpression part && part.Case = "New" -> part.Parts |> List.filter isExpression
-            | _ -> []
+            | _ ->
+                // The name and the argument of an attribute stand side by side among the parts of what it is on.
+                part.Parts |> List.pairwise |> List.choose (fun (name, argument) -> if isLongName name && isExpression argument then Some argument else None)
         for argument in arguments do
             let inner = bare argument
             if argument.Case = "Paren" then

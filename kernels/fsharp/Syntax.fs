@@ -121,3 +121,6 @@ let private placed : Makers<Placed> =
 
 /// Reads an object of the tree with the places of its parts.
 let readPlaced (tree: obj) : Placed list = readWith placed tree
+
+/// Whether it is a name of several parts; SDK 6 calls that otherwise.
+let isLongName (part: Placed) : bool = part.Union = "SynLongIdent" || part.Union = "LongIdentWithDots"

@@ -58,8 +58,8 @@ async fn each_rule_speaks_of_what_its_documentation_shows_and_not_of_what_it_wou
 #[tokio::test]
 async fn an_argument_that_is_named_is_no_comparison() {
     let session = Session::start().await;
-    let code =
-        "let t = System.Threading.Thread((fun () -> ()), IsBackground = true)\nlet b = new Box(Text = null)";
+    let code = "let t = System.Threading.Thread((fun () -> ()), IsBackground = true)\nlet b = new Box(Text = null)\n\
+                [<System.AttributeUsage(System.AttributeTargets.Class, AllowMultiple = true)>]\ntype A() = inherit System.Attribute()";
     assert_eq!(lines(&session.review(code).await), "");
 }
 
@@ -82,11 +82,15 @@ async fn code_that_people_wrote_is_reviewed_with_its_places() {
         let is_source = |file: &PathBuf| file.extension().is_some_and(|kind| kind == "fs" || kind == "fsx");
         let files: BTreeSet<PathBuf> = files.filter(is_source).collect();
         for file in files {
-            let review = session.review(&fs::read_to_string(&file).unwrap()).await;
+            let code = fs::read_to_string(&file).unwrap();
+            let review = session.review(&code).await;
             assert!(review.is_parsed, "{}: {}", file.display(), lines(&review));
-            if !review.remarks.is_empty() {
-                let name = file.strip_prefix(repository()).unwrap();
-                said.push_str(&format!("{}\n{}", name.display(), lines(&review)));
+            let name = file.strip_prefix(repository()).unwrap().display();
+            for remark in &review.remarks {
+                // The number of the line changes with whatever is above it.
+                let start = remark.start.column as usize - 1;
+                let from = &code.lines().nth(remark.start.line as usize - 1).unwrap()[start..];
+                said.push_str(&format!("{name}: {from}\n    {} {}\n", remark.code, remark.message));
             }
         }
     }
