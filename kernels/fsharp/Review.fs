@@ -308,6 +308,7 @@ let private argumentsIn (parts: Placed seq) : HashSet<Place> =
             match part with
             | Call (_, arguments) -> arguments
             | _ when isExpression part && part.Case = "New" -> part.Parts |> List.filter isExpression
+            | _ when isExpression part || part.Union = "SynExprRecordField" -> []
             | _ ->
                 // The name and the argument of an attribute stand side by side among the parts of what it is on.
                 part.Parts |> List.pairwise |> List.choose (fun (name, argument) -> if isLongName name && isExpression argument then Some argument else None)

@@ -61,6 +61,8 @@ async fn an_argument_that_is_named_is_no_comparison() {
     let code = "let t = System.Threading.Thread((fun () -> ()), IsBackground = true)\nlet b = new Box(Text = null)\n\
                 [<System.AttributeUsage(System.AttributeTargets.Class, AllowMultiple = true)>]\ntype A() = inherit System.Attribute()";
     assert_eq!(lines(&session.review(code).await), "");
+    let assigned = session.review("let set (w: System.IO.StreamWriter) b = w.AutoFlush <- (b = true)").await;
+    assert!(lines(&assigned).contains("FSR002"), "{}", lines(&assigned));
 }
 
 #[tokio::test]
