@@ -165,9 +165,14 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
     do forgetPrinted () // the prompt
 
     let mutable references: string list = [] // the files of what the session refers to, as far as tests wanted to know
+    let mutable directives = 0 // how many submissions that have some have run
+    let mutable learned = -1 // how many of them when the references were learned
 
     let learnReferences () =
-        references <- (check session "").Assemblies() |> List.choose (fun assembly -> assembly.FileName) |> List.filter isForeign
+        let before = directives
+        if learned <> before then
+            references <- (check session "").Assemblies() |> List.choose (fun assembly -> assembly.FileName) |> List.filter isForeign
+            learned <- before
 
     do
         MainstayDisplay.TestsFinding.versionOf <- Baselines.versionOf
@@ -209,10 +214,15 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
     let bindingsOf (named: (DefinedValue * string option) list) : Binding list =
         named |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column) |> List.map bindingOf
 
-    /// Runs a submission where an interrupt reaches it.
-    let runInterruptibly (job: string option) (file: string option) (submission: Submission) =
-        turns.Next(submission.Text.Contains "#load")
-        let run () = Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
+    /// Runs a submission where an interrupt reaches it: with `call`, that is what it does, and is not compiled.
+    let runInterruptibly (job: string option) (file: string option) (call: (unit -> unit) option) (submission: Submission) =
+        let run () =
+            match call with
+            | None -> Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
+            | Some call -> (try Blame.under job call; Ok None with e -> Error e), [||]
+        match call with
+        | None -> turns.Next(submission.Text.Contains "#load")
+        | Some _ -> turns.NextCompilesNothing()
         try
             thread.Run(fun () -> interruption.Run run)
             |> Option.defaultWith (fun () -> Error(OperationCanceledException() :> exn), [||])
@@ -243,11 +253,16 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
 
     let runOne (job: string option) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
-        let before = if own.HasOthers then surroundings.Before submission.Text else None
-        let analysis = analyse own session submission.Text
+        let call = if own.Gives "Mainstay" then None else TestCalls.read submission.Text
+        let before = if not own.HasOthers then None elif call.IsSome then Some(nothingNamed ()) else surroundings.Before submission.Text
+        let analysis = if call.IsSome then lazy IsCommand else analyse own session submission.Text
         MainstayDisplay.Sink.hasRunCode <- false
         if submission.Text.Contains "Tests.run" || submission.Text.Contains "Tests.reaching" then (try learnReferences () with _ -> ())
-        let (result, messages), restored = restoring submission (fun () -> runInterruptibly job file submission)
+        let (result, messages), restored =
+            try
+                restoring submission (fun () -> runInterruptibly job file call submission)
+            finally
+                if call.IsNone && submission.Text.Contains "#" then directives <- directives + 1
         UserOutput.flush ()
         let display = take printed
         let complaint = take complaints
@@ -595,6 +610,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
             | None when List.length assemblies = 1 -> Some((Conditionals.symbolsIn hello.Arguments).Add "COMPILED")
             | None -> None
         coverage <- None
+        directives <- directives + 1
         swapping <- if List.isEmpty assemblies then None else Some(Swapping.Swapping(session, symbolsOf, assemblies, project.Sources, project.MostSwaps))
         affected <- swapping |> Option.map (fun swapping ->
             let affected = Affected.Affected assemblies

@@ -107,6 +107,9 @@ type Named =
           Uses: Dictionary<string, bool>
           Defines: Dictionary<string, bool> }
 
+/// What a text names that names nothing of the session.
+let nothingNamed () : Named = { Touches = HashSet(); Uses = Dictionary(); Defines = Dictionary() }
+
 /// How a submission ran: what the session printed of it, whether it may have changed state, gave a value, and ran to its end.
 type Run =
     { Display: string

@@ -65,6 +65,12 @@ type Turns() as this =
     /// The evaluation goes on with another submission, once no check is under way.
     member _.Next(loadsScripts: bool) = lock gate (fun () -> if evaluating then beginCompiling loadsScripts)
 
+    /// The evaluation goes on with what compiles nothing.
+    member _.NextCompilesNothing() =
+        lock gate (fun () ->
+            compiling <- None
+            Monitor.PulseAll gate)
+
     /// Runs a check, once no evaluation is compiling, and tells it whether one is under way; if not, none begins before the check has
     /// ended. Only one thread may call this.
     member _.Check(work: bool -> 'T) : 'T =

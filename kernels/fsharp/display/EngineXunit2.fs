@@ -5,6 +5,7 @@ open System
 open System.Collections
 open System.Collections.Generic
 open System.Reflection
+open System.Runtime.CompilerServices
 open System.Threading
 open MainstayDisplay.EngineCalls
 open MainstayDisplay.TestsModel
@@ -37,6 +38,62 @@ let private optionsOf (face: Type) (values: (string * obj) list) : obj =
             null
         | _ -> null)
 
+/// A test case as xUnit has found it, with the class and the method that it is of.
+type private Discovered = { Class: string; Method: string; Case: obj }
+
+/// What was found in an assembly with a file, in the order in which it was found.
+type private Known =
+    { Cases: Discovered list
+      /// The classes whose cases must be found each time.
+      Anew: Set<string>
+      /// Finds the cases of a class. What they have in common with those that are known, they still have.
+      Find: string -> Discovered list }
+
+let private known = ConditionalWeakTable<Assembly, Known>()
+
+let rec private kinds (kind: Type) : string list =
+    match kind with
+    | null -> []
+    | kind -> kind.FullName :: kinds kind.BaseType
+
+/// Whether an attribute says what tests are without code of others that would have to run for it, and without a value that a test could change.
+let private saysAll (data: CustomAttributeData) : bool =
+    let kind = data.AttributeType
+    let below = kinds kind
+    let isOf (name: string) = List.contains name below || kind.GetInterfaces() |> Array.exists (fun face -> face.FullName = name)
+    let hasArray () =
+        data.ConstructorArguments |> Seq.exists (fun all ->
+            match all.Value with
+            | :? IEnumerable as all when not (all :? string) ->
+                all |> Seq.cast<CustomAttributeTypedArgument> |> Seq.exists (fun one -> one.Value :? IEnumerable && not (one.Value :? string))
+            | _ -> false)
+    if isOf "Xunit.FactAttribute" then kind.FullName = "Xunit.FactAttribute" || kind.FullName = "Xunit.TheoryAttribute"
+    elif isOf "Xunit.Sdk.DataAttribute" then kind.FullName = "Xunit.InlineDataAttribute" && not (hasArray ())
+    elif isOf "Xunit.Sdk.ITraitAttribute" then kind.FullName = "Xunit.TraitAttribute" || kind.FullName = "Xunit.AssemblyTraitAttribute"
+    elif isOf "Xunit.CollectionBehaviorAttribute" then data.ConstructorArguments |> Seq.forall (fun one -> one.ArgumentType <> typeof<string>)
+    else true
+
+/// Whether what an attribute has for a parameter is given to the test as it stands there: nothing converts it, and no test can change it.
+let private isGivenAsIs (parameter: ParameterInfo) : bool =
+    let kind = parameter.ParameterType
+    kind.IsPrimitive || kind.IsEnum || List.contains kind [ typeof<string>; typeof<decimal>; typeof<obj>; typeof<Type> ]
+
+/// Whether the tests of a class are what its attributes say, and those of the classes below it. A save changes no attribute of what is loaded.
+let rec private isDeclared (kind: Type) : bool =
+    let all = BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.Static ||| BindingFlags.Instance ||| BindingFlags.DeclaredOnly
+    let isDeclaredBy (m: MethodInfo) =
+        let attributes = List.ofSeq (m.GetCustomAttributesData())
+        let isTest = attributes |> List.exists (fun data -> List.contains "Xunit.FactAttribute" (kinds data.AttributeType))
+        List.forall saysAll attributes && (not isTest || Array.forall isGivenAsIs (m.GetParameters()))
+    isNull kind
+    || kind = typeof<obj>
+    || (try
+            Seq.forall saysAll (kind.GetCustomAttributesData()) && Array.forall isDeclaredBy (kind.GetMethods all) && isDeclared kind.BaseType
+        with _ -> false)
+
+/// Of so many classes at most the cases are found one class after the other, which takes two threads each; of more, with all others.
+let private mostAnew = 16
+
 let engine (load: string -> Assembly) (source: Source) : Engine =
     let execution, abstractions = load "xunit.execution.dotnet", load "xunit.abstractions"
     let own (name: string) = typeIn execution ("Xunit.Sdk." + name)
@@ -45,29 +102,68 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
     let deaf = listening (fun _ -> true)
     let described = make (own "ReflectionAssemblyInfo") [ source.Assembly ]
 
-    let find () =
-        let places = implementing (face "ISourceInformationProvider") (fun m _ -> if m.Name = "Dispose" then null else having (face "ISourceInformation") [])
-        let found = List<EngineCase>()
+    /// Finds cases: `which` are the arguments that say of what.
+    let discover (discoverer: obj) (which: obj list) : Discovered list =
+        let found = List<Discovered>()
         use isComplete = new ManualResetEventSlim()
         let hear (message: obj) =
             if isA "ITestCaseDiscoveryMessage" message then
                 let case = get message "TestCase"
                 let place = get case "TestMethod"
-                let owner, method' = text (get (get place "TestClass") "Class") "Name", text (get place "Method") "Name"
-                if source.IsThere owner method' then
-                    found.Add
-                        { Name = source.NameOf(text case "DisplayName")
-                          Categories = categoriesOf (get case "Traits")
-                          Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
-                          IsExplicit = false
-                          Roots = methodRoot owner method'
-                          Key = case }
+                found.Add { Class = text (get (get place "TestClass") "Class") "Name"; Method = text (get place "Method") "Name"; Case = case }
             elif isA "IDiscoveryCompleteMessage" message then isComplete.Set()
             true
-        let discoverer = make (own "XunitTestFrameworkDiscoverer") [ described; places; deaf ]
-        call discoverer "Find" [ false; listening hear; optionsOf (face "ITestFrameworkDiscoveryOptions") [] ] |> ignore
+        call discoverer "Find" (which @ [ false; listening hear; optionsOf (face "ITestFrameworkDiscoveryOptions") [] ]) |> ignore
         isComplete.Wait()
         List.ofSeq found
+
+    let discoverer () =
+        let places = implementing (face "ISourceInformationProvider") (fun m _ -> if m.Name = "Dispose" then null else having (face "ISourceInformation") [])
+        make (own "XunitTestFrameworkDiscoverer") [ described; places; deaf ]
+
+    let discoverAll () : Discovered list =
+        let discoverer = discoverer ()
+        let cases = discover discoverer []
+        if source.HasFile && (try Seq.forall saysAll (source.Assembly.GetCustomAttributesData()) with _ -> false) then
+            let classes = try List.ofArray (source.Assembly.GetExportedTypes()) with _ -> []
+            let anew = classes |> List.filter (isDeclared >> not) |> List.map (fun kind -> kind.FullName) |> Set.ofList
+            // A case reads its own attributes when it is first asked, which is nothing for two threads at once.
+            for one in cases do text one.Case "DisplayName" |> ignore
+            if not (List.isEmpty classes) && anew.Count <= mostAnew then known.AddOrUpdate(source.Assembly, { Cases = cases; Anew = anew; Find = fun owner -> discover discoverer [ owner ] })
+        cases
+
+    /// The cases that are known, with those found anew in the places of their classes, or behind all.
+    let discoverAnew (known: Known) : Discovered list =
+        let left = Dictionary<string, Discovered list>()
+        for owner in known.Anew do left.[owner] <- known.Find owner
+        let take (one: Discovered) =
+            match left.TryGetValue one.Class with
+            | true, cases ->
+                left.[one.Class] <- []
+                cases
+            | _ -> [ one ]
+        let inPlace = known.Cases |> List.collect take
+        inPlace @ List.concat left.Values
+
+    /// Has the collections of some cases run in an order that is nobody's, as xUnit has it for those that it has just found.
+    let shuffle (cases: obj list) =
+        let collections = HashSet<obj>(HashIdentity.Reference)
+        for case in cases do collections.Add(get (get (get case "TestMethod") "TestClass") "TestCollection") |> ignore
+        for collection in collections do
+            match (if isNull collection then null else collection.GetType().GetProperty "UniqueID") with
+            | null -> ()
+            | id -> id.SetValue(collection, box (Guid.NewGuid()))
+
+    let find () : EngineCase list =
+        let cases = match known.TryGetValue source.Assembly with | true, known when source.HasFile -> discoverAnew known | _ -> discoverAll ()
+        [ for { Class = owner; Method = method'; Case = case } in cases do
+            if source.IsThere owner method' then
+                { Name = source.NameOf(text case "DisplayName")
+                  Categories = categoriesOf (get case "Traits")
+                  Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
+                  IsExplicit = false
+                  Roots = methodRoot owner method'
+                  Key = case } ]
 
     let found = lazy (find ())
 
@@ -93,6 +189,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
         let options = optionsOf (face "ITestFrameworkExecutionOptions") [ ("xunit.execution.DisableParallelization", box true) ]
         let wanted = runner.GetConstructors().[0].GetParameters().[1].ParameterType.GetGenericArguments().[0]
         let cases = cases |> List.filter (fun case -> caseFace.IsInstanceOfType case && wanted.IsInstanceOfType case)
+        shuffle cases
         let made = make runner [ make (own "TestAssembly") [ described ]; arrayOf wanted cases; deaf; listening hear; options ]
         try
             call made "RunAsync" [] |> waitFor |> ignore

@@ -37,6 +37,7 @@ mod startup;
 mod swapping;
 mod swapping_values;
 
+mod test_cases;
 mod testing;
 
 mod warm_compiler;

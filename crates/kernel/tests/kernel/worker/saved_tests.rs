@@ -85,31 +85,43 @@ const SAVES: &[(&str, &str, Expected)] = &[
 
 /// A session of the project with this source, and its folder.
 async fn session_of(text: &str) -> (TempDir, Session) {
+    let others =
+        ["xunit.v3.core", "xunit.v3.common", "xunit.v3.assert", "FsCheck.Xunit.v3", "nunit.framework"];
+    session_of_project("Mixed", PROJECT, text, &others).await
+}
+
+/// A session of a project whose only source has this text, and that refers to these assemblies of its build; and its folder.
+pub(super) async fn session_of_project(
+    name: &str,
+    project: &str,
+    text: &str,
+    others: &[&str],
+) -> (TempDir, Session) {
     let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("Mixed.fs");
-    fs::write(folder.path().join("Mixed.fsproj"), PROJECT).unwrap();
+    let [project_file, source] =
+        ["fsproj", "fs"].map(|extension| folder.path().join(format!("{name}.{extension}")));
+    fs::write(&project_file, project).unwrap();
     fs::write(&source, text).unwrap();
     build(folder.path());
-    let copy = |name: &str| {
+    let copy = |name: &&str| {
         let path = folder.path().join(format!("bin/Debug/net10.0/{name}.dll"));
         ShadowCopy { origin: path.clone(), copy: path }
     };
     let known = LoadedProject {
-        path: folder.path().join("Mixed.fsproj").display().to_string(),
+        path: project_file.display().to_string(),
         sources: vec![source.display().to_string()],
         ..LoadedProject::default()
     };
-    let others =
-        ["xunit.v3.core", "xunit.v3.common", "xunit.v3.assert", "FsCheck.Xunit.v3", "nunit.framework"];
-    let project =
-        Project { known, own: vec![copy("Mixed")], others: others.map(copy).into(), ..Project::default() };
+    let own = vec![copy(&name)];
+    let project = Project { known, own, others: others.iter().map(copy).collect(), ..Project::default() };
     let beginning = StartupContext { project: Some(project), ..StartupContext::in_folder(folder.path()) };
     let session = Session::begin(beginning, Vec::new()).await;
     (folder, session)
 }
 
-async fn swapped(session: &Session, folder: &TempDir, text: &str) -> Swap {
-    let source = folder.path().join("Mixed.fs");
+/// Saves a source of the project in a folder, and has the session put it in.
+pub(super) async fn swapped(session: &Session, folder: &TempDir, file: &str, text: &str) -> Swap {
+    let source = folder.path().join(file);
     fs::write(&source, text).unwrap();
     let files = vec![source.display().to_string()];
     soon(session.worker.runner.kernel().unwrap().swap(files)).await.unwrap().unwrap()
@@ -123,7 +135,7 @@ async fn tests_run_once_they_are_saved_by_the_engines_of_their_frameworks() {
     assert_eq!(there.len(), 4, "{built:?}");
     let mut wrong = Vec::new();
     for (place, text, expected) in SAVES {
-        let swap = swapped(&session, &folder, &SOURCE.replace(&format!("//{place}"), text)).await;
+        let swap = swapped(&session, &folder, "Mixed.fs", &SOURCE.replace(&format!("//{place}"), text)).await;
         let run = session.test(&TestSelection::default()).await.run;
         let mut news: Vec<_> = run
             .tests
@@ -139,7 +151,7 @@ async fn tests_run_once_they_are_saved_by_the_engines_of_their_frameworks() {
         if !is_right || run.tests.len() != there.len() + news.len() {
             wrong.push(format!("{place}: {text}\n  {news:?} {swap:?} {:?}", run.notes));
         }
-        let back = swapped(&session, &folder, SOURCE).await;
+        let back = swapped(&session, &folder, "Mixed.fs", SOURCE).await;
         assert!(back.is_applied(), "{back:?}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -157,7 +169,7 @@ async fn what_is_set_up_for_all_tests_of_an_assembly_leaves_new_ones_to_a_build(
         let source = SOURCE.replacen(mark, text, 1);
         let (folder, session) = session_of(&source).await;
         let saved = source.replace("//nu", "[<Test>]\n    let fresh () = ()");
-        let swap = swapped(&session, &folder, &saved).await;
+        let swap = swapped(&session, &folder, "Mixed.fs", &saved).await;
         assert_eq!(codes(&swap), ["attribute"], "{text}: {swap:?}");
     }
 }

@@ -551,6 +551,52 @@ async fn only_a_run_and_nothing_else_counts_as_no_change() {
     }
 }
 
+/// How many submissions the compiler has taken.
+async fn compiled_so_far(session: &mut Session) -> u32 {
+    let name = session.value("type Numbered = Numbered\ntypeof<Numbered>.FullName").await;
+    name.trim_matches('"')["FSI_".len()..].split(['+', '.']).next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_that_is_written_with_literals_needs_no_compiler_and_does_the_same() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session.defines("[<Test>]\nlet ``a \"quoted\\word`` () = ()\n[<Test>]\nlet other () = ()").await;
+    let before = compiled_so_far(&mut session).await;
+    let names = async |session: &mut Session, selection: &TestSelection| {
+        let run = session.test(selection).await.run;
+        run.tests.iter().map(|test| test.name.clone()).collect::<Vec<_>>()
+    };
+    let timed = TestSelection { timeout_ms: TestTimeout::new(1500), ..TestSelection::default() };
+    assert_eq!(names(&mut session, &timed).await.len(), 2);
+    assert_eq!(names(&mut session, &pattern("\"quoted\\w")).await, ["a \"quoted\\word"]);
+    assert_eq!(names(&mut session, &pattern("\u{1b}")).await, [""; 0]);
+    assert_eq!(compiled_so_far(&mut session).await, before + 1, "but for the question itself");
+
+    // What is wrong with it is said as it is of any code, with its place.
+    for (wrong, message) in [
+        ("Mainstay.Tests.run(timeoutMs = 0)", "one millisecond"),
+        ("Mainstay.Tests.run(part = \"none\")", "`reached` or `rest`"),
+        ("Mainstay.Tests.run(policies = \"slow\")", "category=policy"),
+    ] {
+        match session.eval(wrong).await.report.ending {
+            JobEnding::Raised(raised) => {
+                assert!(raised.message.contains(message) && raised.stack.is_some(), "{raised:?}")
+            }
+            ending => panic!("{wrong}: {ending:?}"),
+        }
+    }
+    for wrong in [
+        "Mainstay.Tests.run(patern = \"a\")",
+        "Mainstay.Tests.run(pattern = 5)",
+        "Mainstay.Tests.run(pattern = \"a\", pattern = \"b\")",
+        "Mainstay.Tests.run(pattern = \"a\",)",
+    ] {
+        let report = session.eval(wrong).await.report;
+        assert!(matches!(report.ending, JobEnding::Rejected), "{wrong}: {:?}", report.ending);
+    }
+}
+
 async fn changes(session: &mut Session, code: &str) -> JobReport {
     let job = session.submit(code).await;
     loop {

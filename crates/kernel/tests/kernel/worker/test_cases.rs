@@ -1,0 +1,151 @@
+//! The cases of xUnit 2's tests after a save: those that only attributes say are kept from run to run, and all others are found anew.
+
+use mainstay_model::{TestOutcome, TestSelection};
+
+use super::saved_tests::{session_of_project, swapped};
+use super::*;
+
+const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework><CopyLocalLockFileAssemblies>true</CopyLocalLockFileAssemblies></PropertyGroup>
+  <PropertyGroup><SatelliteResourceLanguages>en</SatelliteResourceLanguages></PropertyGroup>
+  <ItemGroup><Compile Include="Cases.fs" /></ItemGroup>
+  <ItemGroup><PackageReference Include="xunit" Version="2.9.3" /></ItemGroup>
+</Project>"#;
+
+/// Each way in which code says what tests there are, and one class in which only attributes do.
+const SOURCE: &str = "namespace Cases
+
+open System
+open Xunit
+open Xunit.Sdk
+
+module Data =
+    let numbers () = [ 1; 2 ]
+    let words () = [ \"a\" ]
+    let trait' () = \"old\"
+
+type OwnDataAttribute() =
+    inherit DataAttribute()
+    override _.GetData(_: Reflection.MethodInfo) = Data.words () |> Seq.map (fun word -> [| box word |])
+
+type KindDiscoverer() =
+    interface ITraitDiscoverer with
+        member _.GetTraits(_: Abstractions.IAttributeInfo) =
+            seq { Collections.Generic.KeyValuePair(\"Kind\", Data.trait' ()) }
+
+[<TraitDiscoverer(\"Cases.KindDiscoverer\", \"Cases\"); AttributeUsage(AttributeTargets.Method)>]
+type KindAttribute() =
+    inherit Attribute()
+    interface ITraitAttribute
+
+module Plain =
+    let checked' (x: int) = x > 0
+    [<Fact>]
+    let fact () = Assert.True(checked' 1)
+    [<Theory; InlineData 1; InlineData 2; Trait(\"Category\", \"rows\")>]
+    let rows (x: int) = Assert.True(checked' x)
+
+module Members =
+    let numbers: seq<obj[]> = Seq.delay (fun () -> Data.numbers () |> Seq.map (fun one -> [| box one |]))
+    type Marker() =
+        static member numbers: seq<obj[]> = numbers
+    [<Theory; MemberData \"numbers\">]
+    let number (x: int) = Assert.True(x < 3)
+
+type Money(text: string) =
+    member _.Text = text
+    override this.ToString() = this.Text
+    static member op_Implicit(text: string) : Money = Money(text + Data.trait' ())
+
+module Converted =
+    [<Theory; InlineData \"5\">]
+    let price (money: Money) = Assert.StartsWith(\"5\", money.Text)
+
+[<AbstractClass>]
+type Base() =
+    [<Theory; MemberData(\"numbers\", MemberType = typeof<Members.Marker>)>]
+    abstract inherited: int -> unit
+
+type Derived() =
+    inherit Base()
+    override _.inherited(x: int) = Assert.True(x < 3)
+
+module Own =
+    [<Theory; OwnData>]
+    let word (x: string) = Assert.NotNull x
+
+module Kinds =
+    [<Fact; Kind>]
+    let marked () = ()
+";
+
+/// The name of each test, with its categories, and whether it passed.
+async fn tested(session: &mut Session) -> Vec<String> {
+    let run = session.test(&TestSelection::default()).await.run;
+    let line = |test: &mainstay_model::TestResult| {
+        let sign = if test.outcome == TestOutcome::Passed { '+' } else { '-' };
+        let name = test.name.strip_prefix("Cases.").unwrap_or(&test.name);
+        format!("{sign}{name} {}", test.categories.join(",")).trim_end().to_owned()
+    };
+    run.tests.iter().map(line).collect()
+}
+
+const BUILT: [&str; 10] = [
+    "+Converted.price(money: 5old)",
+    "+Derived.inherited(x: 1)",
+    "+Derived.inherited(x: 2)",
+    "+Kinds.marked Kind=old",
+    "+Members.number(x: 1)",
+    "+Members.number(x: 2)",
+    "+Own.word(x: \"a\")",
+    "+Plain.fact",
+    "+Plain.rows(x: 1) rows",
+    "+Plain.rows(x: 2) rows",
+];
+
+#[tokio::test]
+async fn what_code_says_of_tests_is_asked_for_each_run() {
+    let (folder, mut session) =
+        session_of_project("Cases", PROJECT, SOURCE, &["xunit.core", "xunit.assert", "xunit.abstractions"])
+            .await;
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort_by(|a, b| a[1..].cmp(&b[1..]));
+        lines
+    };
+    for _ in 0..2 {
+        assert_eq!(sorted(tested(&mut session).await), BUILT);
+    }
+
+    let saved = SOURCE
+        .replace("[ 1; 2 ]", "[ 2; 3; 4 ]")
+        .replace("[ \"a\" ]", "[ \"b\"; \"c\" ]")
+        .replace("\"old\"", "\"new\"")
+        .replace("x > 0", "x > 1");
+    let swap = swapped(&session, &folder, "Cases.fs", &saved).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let after = sorted(tested(&mut session).await);
+    assert_eq!(
+        after,
+        [
+            "+Converted.price(money: 5new)",
+            "+Derived.inherited(x: 2)",
+            "-Derived.inherited(x: 3)",
+            "-Derived.inherited(x: 4)",
+            "+Kinds.marked Kind=new",
+            "+Members.number(x: 2)",
+            "-Members.number(x: 3)",
+            "-Members.number(x: 4)",
+            "+Own.word(x: \"b\")",
+            "+Own.word(x: \"c\")",
+            "-Plain.fact",
+            "-Plain.rows(x: 1) rows",
+            "+Plain.rows(x: 2) rows",
+        ]
+    );
+
+    let swap = swapped(&session, &folder, "Cases.fs", &saved.replace("let fact ()", "let renamed ()")).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let renamed = sorted(tested(&mut session).await);
+    assert!(renamed.contains(&"-Plain.renamed".to_owned()), "{renamed:?}");
+    assert!(!renamed.contains(&"-Plain.fact".to_owned()), "{renamed:?}");
+}
