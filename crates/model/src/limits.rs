@@ -254,7 +254,7 @@ impl Default for Limits {
             snapshot_bytes: 256 * 1024 * 1024,
             query_ms: 30_000,
             watch_quiet_ms: 300,
-            swap_quiet_ms: 20,
+            swap_quiet_ms: 10,
             watch_longest_ms: 5_000,
             watch_folders: 1_024,
             restart_first_ms: 1_000,

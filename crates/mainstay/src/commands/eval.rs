@@ -13,7 +13,7 @@ use mainstay_model::{
 };
 use mainstay_protocol::Sent;
 use mainstay_protocol::operations::Eval as EvalCall;
-use mainstay_protocol::view::EvalView;
+use mainstay_protocol::view::{EvalView, SessionView};
 use mainstay_terminal::{
     self as terminal, DisplaySequence, OpenLine, Paint, Surface, eval_summary, result_text,
 };
@@ -284,7 +284,19 @@ impl Run {
             terminal::tell_unbuilt(&session);
         }
         terminal::tell_news(&session);
-        let mut eval = CommandWait::new(self, &session, sent.named(), Asker::Code)?;
+        self.awaited_over(home, connection, &session, sent).await
+    }
+
+    /// The same over a connection, in a session that takes commands and of which nothing is to be told: `session` is as it was when its last
+    /// event was `last_seq`.
+    pub(super) async fn awaited_over(
+        self,
+        home: &Home,
+        connection: Connection,
+        session: &SessionView,
+        sent: SentArgs,
+    ) -> Result<Option<Answer>, Error> {
+        let mut eval = CommandWait::new(self, session, sent.named(), Asker::Code)?;
         match eval.answer(home, connection).await {
             Ok((answer, client)) => Ok(Some(eval.shown.finish(home, &client, answer).await?)),
             Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {

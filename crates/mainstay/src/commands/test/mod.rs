@@ -1,5 +1,6 @@
 //! The command `mainstay test`, which runs tests.
 
+mod pending_changes;
 mod watch_mode;
 
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use mainstay_terminal_client::sessions::settle;
 
 use self::watch_mode::WatchMode;
 use super::conditions::{SentArgs, milliseconds};
-use super::eval::{Run, Show, Source};
+use super::eval::{Answer, Run, Show, Source};
 use super::rebuild::build;
 use super::target::Target;
 
@@ -164,6 +165,17 @@ struct TestReport {
     is_whole: bool,
 }
 
+/// What runs a selection of tests.
+fn run_of(selection: &TestSelection, shape: Shape) -> Run {
+    let source =
+        Source { code: selection.code(), file: None, command_line: None, lines_before: 0, is_script: true };
+    let show = match shape {
+        Shape::Text => Show::Output,
+        Shape::Json | Shape::JsonLine => Show::Nothing,
+    };
+    Run::new(source, show)
+}
+
 /// Runs tests in a session, and tells what came of them; none where nobody waited for the end.
 async fn run_once(
     home: &Home,
@@ -171,16 +183,13 @@ async fn run_once(
     selection: &TestSelection,
     shape: Shape,
 ) -> Result<Option<TestReport>, Error> {
-    let source =
-        Source { code: selection.code(), file: None, command_line: None, lines_before: 0, is_script: true };
-    let show = match shape {
-        Shape::Text => Show::Output,
-        Shape::Json | Shape::JsonLine => Show::Nothing,
-    };
     let target = Target { session: Some(session), ..Target::default() };
-    let Some(answer) = Run::new(source, show).awaited(home, target, SentArgs::default()).await? else {
-        return Ok(None);
-    };
+    let answer = run_of(selection, shape).awaited(home, target, SentArgs::default()).await?;
+    answer.map(|answer| reported(answer, shape)).transpose()
+}
+
+/// Tells what came of tests.
+fn reported(answer: Answer, shape: Shape) -> Result<TestReport, Error> {
     let run = tested(&answer.eval);
     match (shape, &run) {
         (Shape::Text, _) => {}
@@ -190,7 +199,7 @@ async fn run_once(
         (Shape::Json, None) => super::print_json(&answer.eval)?,
         (Shape::JsonLine, None) => super::print_json_line(&answer.eval)?,
     }
-    Ok(Some(TestReport { run, is_whole: answer.eval.success }))
+    Ok(TestReport { run, is_whole: answer.eval.success })
 }
 
 fn tested(eval: &EvalView) -> Option<TestRun> {

@@ -3,159 +3,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use mainstay_home::Home;
 use mainstay_home::config::Config;
 use mainstay_model::{
-    CodeMark, Divergence, Error, EventBody, JobSpec, LiveTesting, Seq, Swap, TestHistory, TestPart,
-    TestPolicy, TestRun, TestSelection, WorkEnding,
+    CodeMark, Error, JobSpec, LiveTesting, Seq, TestHistory, TestPart, TestPolicy, TestRun, TestSelection,
 };
 use mainstay_protocol::Sent;
-use mainstay_protocol::operations::{Follow, RefreshSession};
+use mainstay_protocol::operations::{Follow, GetSession, RefreshSession};
 use mainstay_protocol::view::SessionView;
-use mainstay_terminal::note;
-use mainstay_terminal_client::connect::{Connection, connect_again, connected_again};
+use mainstay_terminal::{note, tell_unbuilt};
+use mainstay_terminal_client::connect::{Connection, connect_again, connect_any_version, connected_again};
 use mainstay_terminal_client::daemon_fate::connect_to_next;
-use mainstay_terminal_client::events::event_line;
 use mainstay_terminal_client::link::is_loss;
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Shape, run_once};
+use super::pending_changes::{NextAction, PendingChanges, QUIET};
+use super::{Shape, TestReport, reported, run_of, run_once};
 use crate::commands::command_wait::CommandWait;
 use crate::commands::conditions::SentArgs;
 use crate::commands::interrupts::interrupts;
 use crate::commands::questions::Asker;
 use crate::commands::runner_job::RunnerJob;
-
-/// How long nothing must happen before what has happened is acted upon: many files are often written at once.
-const QUIET: Duration = Duration::from_millis(300);
-
-/// What is to be done next, the more that has to be done the later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum NextAction {
-    /// The tests that reach what has changed are to be run, and then the others. Code was exchanged, so there is nothing to wait for.
-    Reach,
-    /// The tests are to be run.
-    Run,
-    /// Loading what has changed.
-    Load,
-    /// Building the project, which is loaded then.
-    Build,
-}
-
-/// What has happened that matters, and has not been acted upon.
-#[derive(Debug, Default)]
-struct PendingChanges {
-    due: Option<NextAction>,
-    /// The files that were saved and are not what runs, and that a build would take in.
-    refused: BTreeSet<String>,
-    words: Vec<String>,
-    /// Whether the project is built, or a worker comes up: what comes of that is waited for.
-    is_under_way: bool,
-    is_over: bool,
-}
-
-impl PendingChanges {
-    fn hear(&mut self, body: &EventBody) {
-        if let EventBody::JobRequested { work: JobSpec::Build | JobSpec::Rebuild, .. } = body {
-            // Whoever began it has it take in what was written before.
-            *self = Self { is_under_way: true, ..Self::default() };
-        } else if let EventBody::WarmUpStarted { .. } = body {
-            self.is_under_way = true;
-        } else if ends_what_is_under_way(body) {
-            self.is_under_way = false;
-            // A new worker has the libraries as they are.
-            if self.due == Some(NextAction::Load) {
-                *self = Self::default();
-            }
-        }
-        if let EventBody::SourcesSwapped(swap) = body {
-            self.hear_swap(swap);
-        }
-        let due = due_for(body);
-        if is_told(body, due) {
-            self.words.push(event_line(body).1);
-        }
-        self.due = self.due.max(due);
-        self.is_over |= matches!(body, EventBody::SessionDeleted);
-    }
-
-    /// Takes in which files wait for a build now. What a later save has mended needs none.
-    fn hear_swap(&mut self, swap: &Swap) {
-        for file in swap.saved() {
-            if is_buildable(swap) {
-                self.refused.insert(file.clone());
-            } else {
-                self.refused.remove(file);
-            }
-        }
-    }
-
-    /// What is to be done next.
-    fn due(&self) -> Option<NextAction> {
-        let build = (!self.refused.is_empty()).then_some(NextAction::Build);
-        self.due.max(build)
-    }
-
-    fn is_to_be_told(&self) -> bool {
-        !self.is_under_way && (self.due().is_some() || !self.words.is_empty())
-    }
-
-    /// Whether nothing has happened that leads to more.
-    fn is_at_rest(&self) -> bool {
-        !self.is_under_way && self.due().is_none()
-    }
-
-    /// How long nothing else must happen before it is acted upon.
-    fn quiet(&self) -> Duration {
-        if self.due() == Some(NextAction::Reach) { Duration::ZERO } else { QUIET }
-    }
-}
-
-fn due_for(body: &EventBody) -> Option<NextAction> {
-    let changes_code = matches!(
-        body,
-        EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. }
-    );
-    if let EventBody::SourcesSwapped(swap) = body {
-        (swap.is_applied() && !swap.is_nothing()).then_some(NextAction::Reach)
-    } else if matches!(body, EventBody::SourcesChanged { in_build: false, .. }) {
-        Some(NextAction::Build)
-    } else if matches!(body, EventBody::AssembliesChanged { .. }) {
-        Some(NextAction::Load)
-    } else {
-        changes_code.then_some(NextAction::Run)
-    }
-}
-
-/// Whether a build could take in what was refused. Code that has syntax errors keeps it from succeeding too.
-fn is_buildable(swap: &Swap) -> bool {
-    !swap.is_applied() && swap.obstacles.iter().all(|obstacle| obstacle.code != "syntax_error")
-}
-
-/// Whether an event is told of, where this is to be done for it. That a new worker has what the former had is no news.
-fn is_told(body: &EventBody, due: Option<NextAction>) -> bool {
-    match body {
-        EventBody::WarmUpCompleted { diverged, reload, .. } => {
-            let has_changes = reload.as_ref().is_some_and(|reload| !reload.changes.is_empty());
-            has_changes || diverged.iter().any(Divergence::is_told)
-        }
-        EventBody::SessionFaulted { .. } | EventBody::SourcesSwapped(_) => true,
-        _ => due.is_some(),
-    }
-}
-
-fn ends_what_is_under_way(body: &EventBody) -> bool {
-    let is_failed_build =
-        matches!(body, EventBody::JobEnded { ending, .. } if !matches!(ending, WorkEnding::Done { .. }));
-    let is_at_rest = matches!(
-        body,
-        EventBody::WarmUpCompleted { .. } | EventBody::SessionFaulted { .. } | EventBody::SessionStopped
-    );
-    is_failed_build || is_at_rest
-}
 
 /// The tests that failed before and that a run left alone with their assemblies, in words.
 fn still_failing(history: &TestHistory, run: &TestRun) -> Option<String> {
@@ -187,6 +57,8 @@ pub(super) struct WatchMode<'a> {
     history: TestHistory,
     /// The tests that were told to be flaky.
     flaky: BTreeSet<String>,
+    /// A connection for the next run, made before there is one.
+    ready: Option<Connection>,
     interrupts: Signal,
 }
 
@@ -201,8 +73,8 @@ impl<'a> WatchMode<'a> {
         let policies = Config::load(home)?.tests.policies();
         let seen = session.last_seq;
         let (code, history, flaky) = (None, TestHistory::default(), BTreeSet::new());
-        let interrupts = interrupts()?;
-        Ok(Self { home, session, selection, policies, shape, seen, code, history, flaky, interrupts })
+        let (ready, interrupts) = (None, interrupts()?);
+        Ok(Self { home, session, selection, policies, shape, seen, code, history, flaky, ready, interrupts })
     }
 
     /// Until it is interrupted, or the session is deleted; then it tells how the last runs ended.
@@ -210,6 +82,9 @@ impl<'a> WatchMode<'a> {
         let mut is_broken = self.run_tests().await?;
         loop {
             let Some(due) = self.next_due().await? else { break };
+            if due != NextAction::Reach {
+                self.ready = None;
+            }
             is_broken = match due {
                 NextAction::Reach => self.run_reached().await?,
                 NextAction::Run => self.run_tests().await?,
@@ -254,10 +129,9 @@ impl<'a> WatchMode<'a> {
         part: Option<TestPart>,
         code: Option<CodeMark>,
     ) -> Result<Option<TestRun>, Error> {
-        let id = self.session.session.to_string();
         let live = LiveTesting { part, policies: self.policies.clone(), code };
         let selection = TestSelection { live: Some(live), ..self.selection.clone() };
-        let ran = run_once(self.home, id, &selection, self.shape).await?;
+        let ran = self.run_selected(&selection).await?;
         let Some(run) = ran.and_then(|ran| ran.run) else { return Ok(None) };
         self.history.take_in(&run);
         let flaky: Vec<_> = self.history.flaky().map(str::to_owned).collect();
@@ -267,6 +141,28 @@ impl<'a> WatchMode<'a> {
             }
         }
         Ok(Some(run))
+    }
+
+    /// Runs a selection at once where that can be; else once the session takes commands.
+    async fn run_selected(&mut self, selection: &TestSelection) -> Result<Option<TestReport>, Error> {
+        let id = self.session.session.to_string();
+        let ready = match self.ready.take() {
+            // Where it is lost by now, another one is made.
+            Some(connection) => {
+                let session = connection.client.call(GetSession { session: id.clone() }).await;
+                session.ok().map(|session| (connection, session))
+            }
+            None => None,
+        };
+        if let Some((connection, session)) = ready {
+            tell_unbuilt(&session);
+            let run = run_of(selection, self.shape);
+            match run.awaited_over(self.home, connection, &session, SentArgs::default()).await {
+                Err(Error::NotOffered { .. }) => {}
+                ran => return ran?.map(|answer| reported(answer, self.shape)).transpose(),
+            }
+        }
+        run_once(self.home, id, selection, self.shape).await
     }
 
     /// All have run: later runs leave assemblies alone that are as they are now.
@@ -283,6 +179,7 @@ impl<'a> WatchMode<'a> {
         loop {
             match self.next_due_over(&mut connection, &mut happened).await {
                 Err(error) if is_loss(&error) => {
+                    self.ready = None;
                     connection = connect_to_next(self.home, "cli", &connection).await?;
                 }
                 due => return due,
@@ -297,6 +194,10 @@ impl<'a> WatchMode<'a> {
     ) -> Result<Option<NextAction>, Error> {
         let Connection { client, events } = connection;
         client.call(Follow::session(self.session.session.to_string(), self.seen)).await?;
+        if self.ready.is_none() {
+            // The run makes one itself where there is none.
+            self.ready = connect_any_version(self.home, "cli").await.ok();
+        }
         let mut quiet_at = Instant::now() + QUIET;
         let mut waits = false;
         loop {
@@ -352,112 +253,9 @@ impl<'a> WatchMode<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_model::{SessionCommand, SwapObstacle, SwappedDeclaration, TestOutcome, TestResult};
+    use mainstay_model::{TestOutcome, TestResult};
 
     use super::*;
-
-    fn due_after(bodies: impl IntoIterator<Item = EventBody>) -> Option<NextAction> {
-        let mut happened = PendingChanges::default();
-        bodies.into_iter().for_each(|body| happened.hear(&body));
-        happened.due().filter(|_| happened.is_to_be_told())
-    }
-
-    fn job_requested(work: JobSpec) -> EventBody {
-        EventBody::JobRequested {
-            job: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
-            command: mainstay_model::CommandId::new("build").unwrap(),
-            fingerprint: mainstay_model::CommandFingerprint::of("s", &SessionCommand::Stop),
-            key: None,
-            work,
-            deadline: None,
-            grants: None,
-        }
-    }
-
-    fn written() -> EventBody {
-        EventBody::SourcesChanged { changed: vec!["/p/a.fs".to_owned()], in_build: false }
-    }
-
-    #[test]
-    fn what_has_to_be_done_most_is_done_unless_somebody_does_it() {
-        let changed = EventBody::AssembliesChanged {
-            old: Default::default(),
-            new: Default::default(),
-            changed: Vec::new(),
-        };
-        let build = job_requested(JobSpec::Build);
-        let refreshed = EventBody::WarmUpStarted { reason: mainstay_model::WarmUpReason::Refreshed };
-        let ready = EventBody::WarmUpCompleted {
-            kernel: String::new(),
-            runtime: String::new(),
-            language: None,
-            pid: Some(1),
-            replayed: 0,
-            diverged: Vec::new(),
-            startup: None,
-            reload: None,
-            restored: None,
-            duration_ms: 1,
-        };
-        assert_eq!(due_after([changed.clone()]), Some(NextAction::Load));
-        assert_eq!(due_after([changed.clone(), written()]), Some(NextAction::Build));
-        assert_eq!(due_after([changed.clone(), written(), build.clone()]), None);
-        assert_eq!(due_after([refreshed.clone(), changed.clone()]), None, "what comes of it is waited for");
-        let whole = [build.clone(), changed.clone(), refreshed, changed, ready];
-        assert_eq!(due_after(whole.clone()), Some(NextAction::Run));
-        assert_eq!(due_after([written()].into_iter().chain(whole.clone())), Some(NextAction::Run));
-        let since = [build, written()].into_iter().chain(whole.into_iter().skip(1));
-        assert_eq!(due_after(since), Some(NextAction::Build), "it was written since");
-        assert_eq!(due_after([EventBody::SessionRenamed { name: "other".to_owned() }]), None);
-    }
-
-    #[test]
-    fn an_exchange_of_code_is_acted_upon_at_once_unless_more_has_to_be_done() {
-        let mut happened = PendingChanges::default();
-        happened.hear(&swapped(&["/p/a.fs"], None));
-        assert_eq!((happened.due(), happened.quiet()), (Some(NextAction::Reach), Duration::ZERO));
-        happened.hear(&written());
-        assert_eq!((happened.due(), happened.quiet()), (Some(NextAction::Build), QUIET));
-    }
-
-    /// These files exchanged, or refused for a reason.
-    fn swapped(files: &[&str], obstacle: Option<&str>) -> EventBody {
-        let swapped = files.iter().map(|file| SwappedDeclaration {
-            name: "f".to_owned(),
-            file: (*file).to_owned(),
-            line: 1,
-            kept: None,
-        });
-        let obstacles = obstacle.iter().map(|code| SwapObstacle {
-            file: files[0].to_owned(),
-            code: (*code).to_owned(),
-            name: "f".to_owned(),
-            line: 1,
-            reason: String::new(),
-        });
-        EventBody::SourcesSwapped(Box::new(Swap {
-            files: files.iter().map(|file| ((*file).to_owned(), String::new())).collect(),
-            swapped: if obstacle.is_none() { swapped.collect() } else { Vec::new() },
-            obstacles: obstacles.collect(),
-            ..Swap::default()
-        }))
-    }
-
-    #[test]
-    fn what_was_refused_is_built_unless_a_later_save_has_mended_it() {
-        let (a, b) = (["/p/a.fs"], ["/p/b.fs"]);
-        let taken_back = EventBody::SourcesSwapped(Box::new(Swap {
-            files: [("/p/a.fs".to_owned(), String::new())].into(),
-            ..Swap::default()
-        }));
-        let refused = swapped(&a, Some("shape"));
-        assert_eq!(due_after([refused.clone()]), Some(NextAction::Build));
-        assert_eq!(due_after([refused.clone(), swapped(&b, None)]), Some(NextAction::Build));
-        assert_eq!(due_after([refused.clone(), swapped(&a, None)]), Some(NextAction::Reach));
-        assert_eq!(due_after([refused.clone(), taken_back.clone()]), None);
-        assert_eq!(due_after([swapped(&b, None), refused, taken_back]), Some(NextAction::Reach));
-        assert_eq!(due_after([swapped(&a, Some("syntax_error"))]), None, "no build would succeed");
-    }
 
     #[test]
     fn tests_that_were_left_alone_fail_still() {
