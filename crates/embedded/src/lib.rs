@@ -21,6 +21,9 @@ static PREBUILT: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/prebuilt
 #[folder = "../../docs/errors"]
 struct Errors;
 
+/// The manual's page on the review of F# code: what stands before the first rule, and a section for each.
+const REVIEW: &str = include_str!("../../../docs/fsharp-review.md");
+
 /// Returns a file in the folder `kernels`, by its path there, or one that a release adds to it.
 pub fn kernel_file(path: &str) -> Option<Cow<'static, [u8]>> {
     let prebuilt = || PREBUILT.iter().find(|(name, _)| *name == path).map(|(_, bytes)| Cow::Borrowed(*bytes));
@@ -35,6 +38,12 @@ pub fn error_page(code: &str) -> Option<Cow<'static, str>> {
         return None;
     }
     Errors::get(&format!("{code}.md")).and_then(text)
+}
+
+/// Returns what the manual says of each rule of the review of F# code, with the rule's code, such as `FSR001`, in the manual's order.
+pub fn review_rules() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let sections = REVIEW.split("\n## ").skip(1);
+    sections.filter_map(|section| Some((section.split_once(':')?.0, section)))
 }
 
 fn text(file: EmbeddedFile) -> Option<Cow<'static, str>> {
@@ -56,5 +65,13 @@ mod tests {
         assert_eq!(kernel_file("fsharp/Nowhere.fs"), None);
         assert_eq!(kernel_file("../Cargo.toml"), None);
         assert_eq!(error_page("../errors/session_not_found"), None);
+    }
+
+    #[test]
+    fn rules_of_the_review_have_their_sections() {
+        let (code, section) = review_rules().next().unwrap();
+        assert_eq!(code, "FSR001");
+        assert!(section.contains("Instead:") && !section.contains("FSR002"), "{section}");
+        assert!(review_rules().all(|(code, _)| code.starts_with("FSR")));
     }
 }

@@ -209,7 +209,7 @@ enum Command {
     Demo(demo::Demo),
     /// Say what of Mainstay is on this machine, and what takes it away
     Uninstall(uninstall::Uninstall),
-    /// Explain an error code
+    /// Explain an error code, or a rule of `review`
     Explain(explain::Explain),
     /// Print a completion script for a shell
     Completions(completions::Completions),

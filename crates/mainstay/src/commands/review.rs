@@ -18,7 +18,7 @@ use super::target::Target;
 /// Says what in F# code could be written more plainly. It looks at the syntax alone, and nothing runs.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay review Cart.fs\n  git show HEAD:Cart.fs | mainstay review -\n\nThe rules are listed in docs/fsharp-review.md.\nExit codes: 0 the code was reviewed, whatever is suggested; 1 it cannot be parsed, 2 the command line was wrong."
+    after_help = "Examples:\n  mainstay review Cart.fs\n  git show HEAD:Cart.fs | mainstay review -\n\n`mainstay explain` lists the rules, and shows one with its examples: `mainstay explain FSR001`.\nExit codes: 0 the code was reviewed, whatever is suggested; 1 it cannot be parsed, 2 the command line was wrong."
 )]
 pub(super) struct Review {
     /// The file, or - for what comes from standard input

@@ -55,7 +55,7 @@ fn the_first_help_shows_every_command_and_examples() {
       web          Open the page in a browser
       demo         Show what Mainstay does, in a minute
       uninstall    Say what of Mainstay is on this machine, and what takes it away
-      explain      Explain an error code
+      explain      Explain an error code, or a rule of `review`
       completions  Print a completion script for a shell
       help         Print this message or the help of the given subcommand(s)
 
@@ -204,6 +204,8 @@ fn errors_are_explained() {
     assert_eq!((page.code, page.stdout.starts_with("# not_offered\n")), (0, true));
     assert_eq!(world.run(["explain", "no_such_code"]).code, 1);
     assert!(world.run(["explain"]).stdout.lines().any(|line| line == "store_locked"));
+    assert!(world.run(["explain"]).stdout.lines().any(|line| line == "FSR002"));
+    assert!(world.run(["explain", "fsr002"]).stdout.starts_with("# FSR002: A comparison"));
 }
 
 #[test]
