@@ -152,9 +152,13 @@ fn what_was_refused_and_taken_back_while_nothing_ran_is_told_no_more() {
     save(&world, &built);
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     assert_eq!(world.eval("Cart.total [ 1; 2 ]")["value"], "30");
-    let mut follower = world.follow(0);
-    follower.wait_until(|event| event["kind"] == "sourcesSwapped" && event["seq"].as_u64() > Some(seen));
-    assert_eq!(world.session()["startup"]["unbuilt"], Value::Null);
+    // The new worker may have built what was saved, or have found it to be as it was built.
+    let unbuilt = || world.session()["startup"]["unbuilt"].clone();
+    if unbuilt() != Value::Null {
+        let mut follower = world.follow(0);
+        follower.wait_until(|event| event["kind"] == "sourcesSwapped" && event["seq"].as_u64() > Some(seen));
+    }
+    assert_eq!(unbuilt(), Value::Null);
 }
 
 /// A file of a project, whose function depends on what its project defines.
