@@ -51,26 +51,20 @@ type private Known =
 
 let private known = ConditionalWeakTable<Assembly, Known>()
 
-let rec private kinds (kind: Type) : string list =
-    match kind with
-    | null -> []
-    | kind -> kind.FullName :: kinds kind.BaseType
-
 /// Whether an attribute says what tests are without code of others that would have to run for it, and without a value that a test could change.
 let private saysAll (data: CustomAttributeData) : bool =
     let kind = data.AttributeType
-    let below = kinds kind
-    let isOf (name: string) = List.contains name below || kind.GetInterfaces() |> Array.exists (fun face -> face.FullName = name)
+    let isTrait = kind.GetInterfaces() |> Array.exists (fun face -> face.FullName = "Xunit.Sdk.ITraitAttribute")
     let hasArray () =
         data.ConstructorArguments |> Seq.exists (fun all ->
             match all.Value with
             | :? IEnumerable as all when not (all :? string) ->
                 all |> Seq.cast<CustomAttributeTypedArgument> |> Seq.exists (fun one -> one.Value :? IEnumerable && not (one.Value :? string))
             | _ -> false)
-    if isOf "Xunit.FactAttribute" then kind.FullName = "Xunit.FactAttribute" || kind.FullName = "Xunit.TheoryAttribute"
-    elif isOf "Xunit.Sdk.DataAttribute" then kind.FullName = "Xunit.InlineDataAttribute" && not (hasArray ())
-    elif isOf "Xunit.Sdk.ITraitAttribute" then kind.FullName = "Xunit.TraitAttribute" || kind.FullName = "Xunit.AssemblyTraitAttribute"
-    elif isOf "Xunit.CollectionBehaviorAttribute" then data.ConstructorArguments |> Seq.forall (fun one -> one.ArgumentType <> typeof<string>)
+    if TestsReflection.isOf "Xunit.FactAttribute" kind then kind.FullName = "Xunit.FactAttribute" || kind.FullName = "Xunit.TheoryAttribute"
+    elif TestsReflection.isOf "Xunit.Sdk.DataAttribute" kind then kind.FullName = "Xunit.InlineDataAttribute" && not (hasArray ())
+    elif isTrait then kind.FullName = "Xunit.TraitAttribute" || kind.FullName = "Xunit.AssemblyTraitAttribute"
+    elif TestsReflection.isOf "Xunit.CollectionBehaviorAttribute" kind then data.ConstructorArguments |> Seq.forall (fun one -> one.ArgumentType <> typeof<string>)
     else true
 
 /// Whether what an attribute has for a parameter is given to the test as it stands there: nothing converts it, and no test can change it.
@@ -83,7 +77,7 @@ let rec private isDeclared (kind: Type) : bool =
     let all = BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.Static ||| BindingFlags.Instance ||| BindingFlags.DeclaredOnly
     let isDeclaredBy (m: MethodInfo) =
         let attributes = List.ofSeq (m.GetCustomAttributesData())
-        let isTest = attributes |> List.exists (fun data -> List.contains "Xunit.FactAttribute" (kinds data.AttributeType))
+        let isTest = attributes |> List.exists (fun data -> TestsReflection.isOf "Xunit.FactAttribute" data.AttributeType)
         List.forall saysAll attributes && (not isTest || Array.forall isGivenAsIs (m.GetParameters()))
     isNull kind
     || kind = typeof<obj>

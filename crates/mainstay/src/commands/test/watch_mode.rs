@@ -146,15 +146,10 @@ impl<'a> WatchMode<'a> {
     /// Runs a selection at once where that can be; else once the session takes commands.
     async fn run_selected(&mut self, selection: &TestSelection) -> Result<Option<TestReport>, Error> {
         let id = self.session.session.to_string();
-        let ready = match self.ready.take() {
-            // Where it is lost by now, another one is made.
-            Some(connection) => {
-                let session = connection.client.call(GetSession { session: id.clone() }).await;
-                session.ok().map(|session| (connection, session))
-            }
-            None => None,
-        };
-        if let Some((connection, session)) = ready {
+        // Where it is lost by now, another one is made.
+        if let Some(connection) = self.ready.take()
+            && let Ok(session) = connection.client.call(GetSession { session: id.clone() }).await
+        {
             tell_unbuilt(&session);
             let run = run_of(selection, self.shape);
             match run.awaited_over(self.home, connection, &session, SentArgs::default()).await {
