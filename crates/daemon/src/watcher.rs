@@ -458,10 +458,15 @@ mod tests {
         assert!(!goes_on(&Error::DaemonStopping, Duration::ZERO).await);
     }
 
+    /// What was saved waits for 20 ms, other changes for 300.
+    fn changes() -> Changes {
+        let (swap_quiet_ms, watch_quiet_ms, watch_longest_ms) = (20, 300, 1_000);
+        Changes::new(&Limits { swap_quiet_ms, watch_quiet_ms, watch_longest_ms, ..Limits::default() })
+    }
+
     #[test]
     fn changes_wait_until_files_are_left_alone_but_not_for_ever() {
-        let limits = Limits { watch_quiet_ms: 300, watch_longest_ms: 1_000, ..Limits::default() };
-        let mut changes = Changes::new(&limits);
+        let mut changes = changes();
         let began = Instant::now();
         let after = |ms| began + Duration::from_millis(ms);
         changes.add([PathBuf::from("/a")], began);
@@ -479,8 +484,7 @@ mod tests {
 
     #[test]
     fn a_file_that_an_editor_has_emptied_is_waited_for_once_more() {
-        let limits = Limits { watch_quiet_ms: 300, watch_longest_ms: 1_000, ..Limits::default() };
-        let mut changes = Changes::new(&limits);
+        let mut changes = changes();
         let began = Instant::now();
         let after = |ms| began + Duration::from_millis(ms);
         let [a, b] = ["/a.fs", "/b.fs"].map(PathBuf::from);

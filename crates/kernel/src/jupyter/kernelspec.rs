@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use mainstay_model::{Error, SessionKind};
@@ -97,10 +98,19 @@ fn environment_of_program() -> Option<PathBuf> {
     prefix.join("pyvenv.cfg").is_file().then_some(prefix)
 }
 
-/// The Python environment of the project that a folder is in, by custom beside the project or above it.
+/// The Python environment of the project that a folder is in, by custom beside the project or above it. Code of it will run, so none counts that
+/// anybody could have put there.
 pub fn environment_of(folder: &Path) -> Option<PathBuf> {
     let environments = |folder: &Path| ENVIRONMENTS.map(|name| folder.join(name));
-    folder.ancestors().flat_map(environments).find(|environment| environment.join("pyvenv.cfg").is_file())
+    let of_project = folder.ancestors().take_while(|folder| !is_shared(folder));
+    of_project.flat_map(environments).find(|environment| environment.join("pyvenv.cfg").is_file())
+}
+
+/// Whether a folder is one like `/tmp`, in which everybody may write and nobody may remove what is another's. Mounted disks of other systems, where
+/// all files are everybody's, are not meant.
+fn is_shared(folder: &Path) -> bool {
+    const STICKY_AND_WRITABLE: u32 = 0o1002;
+    folder.metadata().is_ok_and(|folder| folder.mode() & STICKY_AND_WRITABLE == STICKY_AND_WRITABLE)
 }
 
 /// The user's own folder.
@@ -335,6 +345,8 @@ fn program_of(name: &str, folder: &Path, path: Option<&OsStr>) -> Option<PathBuf
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -387,6 +399,25 @@ mod tests {
                 "/usr/local/share/jupyter",
                 "/usr/share/jupyter",
             ]
+        );
+    }
+
+    #[test]
+    fn an_environment_in_a_folder_that_all_may_write_in_is_not_the_projects() {
+        let root = tempfile::tempdir().unwrap();
+        let (shared, environment) = (root.path().join("shared"), root.path().join("shared/.venv"));
+        let project = shared.join("project/src");
+        [&environment, &project].map(|folder| std::fs::create_dir_all(folder).unwrap());
+        std::fs::write(environment.join("pyvenv.cfg"), "").unwrap();
+        let with_mode = |mode| {
+            std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(mode)).unwrap();
+            environment_of(&project)
+        };
+        assert_eq!(with_mode(0o1777), None);
+        assert_eq!(
+            with_mode(0o777),
+            Some(environment.clone()),
+            "on a mounted disk every folder is like that"
         );
     }
 
