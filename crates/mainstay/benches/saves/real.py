@@ -321,4 +321,5 @@ def run(arguments, history, texts, commits, clean, live, ignored, seen):
     print(f"{live.name}: {dict(course.counts)}; refused {dict(course.refused)}; wrong lines {course.wrong}; until told {spread(course.times)}; {load()}")
 
 
-main()
+if __name__ == "__main__":
+    main()
