@@ -407,7 +407,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (shared, environment) = (root.path().join("shared"), root.path().join("shared/.venv"));
         let project = shared.join("project/src");
-        [&environment, &project].map(|folder| std::fs::create_dir_all(folder).unwrap());
+        for folder in [&environment, &project] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
         std::fs::write(environment.join("pyvenv.cfg"), "").unwrap();
         let with_mode = |mode| {
             std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(mode)).unwrap();
