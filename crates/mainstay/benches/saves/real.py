@@ -90,15 +90,16 @@ def edits(history, commits, by_hunk):
             yield from ((f"{commit[:8]} {hunk[0]}", [hunk]) for hunk in hunks if hunk[3] <= 60)
 
 
-def write_project(path, history, packages):
-    compiled = "".join(f'<Compile Include="{file}" />' for file in history.files)
+def write_project(path, files, packages, more=""):
+    compiled = "".join(f'<Compile Include="{file}" />' for file in files)
     references = "".join('<PackageReference Include="{}" Version="{}" />'.format(*package.split("@")) for package in packages)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
         file.write(
             f"""<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup><TargetFramework>net10.0</TargetFramework><CopyLocalLockFileAssemblies>true</CopyLocalLockFileAssemblies>
-    <NoWarn>$(NoWarn);FS3370;FS0044;FS0057;FS1204;FS3511;FS3513;FS2003</NoWarn></PropertyGroup>
-  <ItemGroup>{compiled}</ItemGroup><ItemGroup>{references}</ItemGroup>
+    <GenerateProgramFile>false</GenerateProgramFile><TreatWarningsAsErrors>false</TreatWarningsAsErrors><NoWarn>$(NoWarn);FS3370;FS0044;FS0057;FS0025;FS1204;FS3511;FS3513;FS2003;FS3390;NU1608;NU1605;NU1701</NoWarn></PropertyGroup>
+  <ItemGroup>{compiled}</ItemGroup><ItemGroup>{references}{more}</ItemGroup>
 </Project>
 """
         )
@@ -123,7 +124,7 @@ class Clean:
         self.folder, self.name = folder, os.path.splitext(os.path.basename(history.project))[0]
         self.without = arguments.without
         os.makedirs(folder)
-        write_project(os.path.join(folder, self.name + ".fsproj"), history, arguments.package)
+        write_project(os.path.join(folder, self.name + ".fsproj"), history.files, arguments.package)
 
     def built(self, texts):
         write_all(self.folder, texts)
@@ -156,7 +157,7 @@ class Live:
         self.name = os.path.splitext(os.path.basename(history.project))[0]
         os.makedirs(folder)
         project = os.path.join(folder, self.name + ".fsproj")
-        write_project(project, history, arguments.package)
+        write_project(project, history.files, arguments.package)
         write_all(folder, texts)
         self.session = Session(home, project)
         with open(os.path.join(HERE, "probe.fsx")) as probe:

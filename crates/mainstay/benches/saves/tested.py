@@ -17,9 +17,8 @@ import random
 import re
 
 from live import Home, Session, load, spread
-from real import History, is_code, write_all
+from real import NOT_COMPILED, History, is_code, write_all, write_project
 
-NOT_COMPILED = {"not_compiled", "syntax_error"}
 # What is replaced by what, in code outside of texts.
 CHANGES = [
     (r"(?<![\w.\"'])(\d+)(?![\w.\"'])", lambda found: str(int(found[1]) + 1)),
@@ -69,21 +68,6 @@ def edits(texts, seed):
             yield (file, *by_file[file].pop())
             if not by_file[file]:
                 del by_file[file]
-
-
-def write_project(path, files, packages, more=""):
-    compiled = "".join(f'<Compile Include="{file}" />' for file in files)
-    references = "".join('<PackageReference Include="{}" Version="{}" />'.format(*package.split("@")) for package in packages)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w") as file:
-        file.write(
-            f"""<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup><TargetFramework>net10.0</TargetFramework><CopyLocalLockFileAssemblies>true</CopyLocalLockFileAssemblies>
-    <GenerateProgramFile>false</GenerateProgramFile><TreatWarningsAsErrors>false</TreatWarningsAsErrors><NoWarn>$(NoWarn);FS3370;FS0044;FS0057;FS0025;FS1204;FS3511;FS3513;FS2003;FS3390;NU1608;NU1605;NU1701</NoWarn></PropertyGroup>
-  <ItemGroup>{compiled}</ItemGroup><ItemGroup>{references}{more}</ItemGroup>
-</Project>
-"""
-        )
 
 
 def name_of(project):
