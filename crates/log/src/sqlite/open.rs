@@ -123,8 +123,9 @@ fn fill_up(path: &Path) -> io::Result<()> {
     let wanted = CHECKPOINT_PAGES.unsigned_abs() * (PAGE_BYTES + 24);
     let mut file = OpenOptions::new().write(true).open(path)?;
     let length = file.seek(SeekFrom::End(0))?;
-    io::copy(&mut io::Read::take(io::repeat(0), wanted.saturating_sub(length)), &mut file)?;
-    file.flush()?;
+    // In one piece: what copies zeros byte by byte takes longer in a debug build than all else that opening does.
+    let missing = usize::try_from(wanted.saturating_sub(length)).map_err(io::Error::other)?;
+    file.write_all(&vec![0; missing])?;
     file.sync_all()
 }
 

@@ -1,6 +1,6 @@
 """Small edits of a real library, saved into a live session of its tests, and each compared with a clean build.
 
-Usage: tested.py PROGRAM FOLDER GIT LIBRARY TESTS [--edits 30] [--seed 1] [--package NAME@VERSION ...] [--leave-out FILE ...]
+Usage: tested.py PROGRAM FOLDER GIT LIBRARY TESTS [--edits 30] [--seed 1] [--package NAME@VERSION ...] [--leave-out FILE ...] [--not-in REGEX]
 
 PROGRAM is `mainstay`, FOLDER an empty folder, GIT a git directory, LIBRARY and TESTS the paths of two .fsproj in it. Both are built for net10.0 with
 the packages that are named, and without the repository's own build settings. An edit changes one line of the library as tests of mutations do: a
@@ -40,13 +40,15 @@ CHANGES = [
 
 def edited_lines(text):
     """Each line of a source that an edit can change, by its number, as it is afterwards."""
-    for_others = 0
+    for_others, in_comment = 0, False
     for number, line in enumerate(text.split("\n")):
+        began_in_comment = in_comment
+        in_comment = line.rfind("(*") > line.rfind("*)") or (in_comment and "*)" not in line)
         if re.match(r"\s*#if\b", line):
             for_others += 1
         elif re.match(r"\s*#endif\b", line):
             for_others -= 1
-        elif for_others == 0 and is_code(line) and not re.search(r"\[<|^\s*(open|module|namespace|type|#|\*)", line):
+        elif for_others == 0 and not began_in_comment and is_code(line) and not re.search(r"\[<|^\s*(open|module|namespace|type|#|\*)", line):
             code = line.split("//")[0]
             for pattern, made in CHANGES:
                 for found in re.finditer(pattern, code):
@@ -54,11 +56,11 @@ def edited_lines(text):
                     yield number, changed + line[len(code) :]
 
 
-def edits(texts, seed):
-    """Edits in an order that the seed gives, from all files alike: the file, the line's number, the line."""
+def edits(texts, seed, not_in):
+    """Edits in an order that the seed gives, from all files alike but those whose names match `not_in`: the file, the line's number, the line."""
     chance, by_file = random.Random(seed), {}
     for file, text in texts.items():
-        if file.endswith(".fs"):
+        if file.endswith(".fs") and not (not_in and re.search(not_in, file)):
             lines = list(edited_lines(text))
             chance.shuffle(lines)
             if lines:
@@ -181,6 +183,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--package", action="append", default=[])
     parser.add_argument("--library-package", action="append", default=[])
+    parser.add_argument("--not-in", help="no edit is made in files whose names match this regular expression")
     parser.add_argument("--leave-out", action="append", default=[], help="a source of the tests that is not compiled")
     arguments = parser.parse_args()
     library, tests = History(arguments.git, arguments.library), History(arguments.git, arguments.tests)
@@ -192,7 +195,7 @@ def main():
     ignored = set(different(began, live.run(), set())) | set(different(began, built, set()))
     print(f"{name_of(arguments.library)}: {len(texts)} files, {len(began)} tests, {len(ignored)} of them are left out; {load()}", flush=True)
     course = Course(live, clean, texts, ignored, began)
-    for edit in edits(texts, arguments.seed):
+    for edit in edits(texts, arguments.seed, arguments.not_in):
         if course.edits() >= arguments.edits:
             break
         course.save(*edit)
