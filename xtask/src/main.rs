@@ -12,6 +12,7 @@ mod dist;
 mod failure;
 mod fuzz;
 mod kills;
+mod scratch;
 mod soak;
 mod test;
 mod tools;

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::command::{cargo, run as run_command, step, succeeds};
 use crate::failure::Failure;
+use crate::scratch;
 use crate::tools::{self, Tools, clients};
 
 /// The profile of the test runner that leaves out what needs a current .NET SDK.
@@ -44,10 +45,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let for_runner = after_dashes(arguments)?;
     let in_every_run: Vec<_> = clients::IN_EVERY_RUN.iter().filter_map(|name| clients::named(name)).collect();
     let tools = step("what the tests need", || tools::provide(&in_every_run))?;
+    let folder = scratch::in_memory()?;
+    let runner = |arguments: &[OsString]| {
+        let mut runner = runner(&tools, arguments);
+        runner.envs(scratch::environment(folder.as_ref()));
+        runner
+    };
     if for_runner.is_empty() {
-        step("interleavings", || run_command(&mut runner(&tools, &INTERLEAVINGS), CARGO_REMEDY))?;
+        let interleavings = INTERLEAVINGS.map(OsString::from);
+        step("interleavings", || run_command(&mut runner(&interleavings), CARGO_REMEDY))?;
     }
-    step("tests", || run_command(&mut runner(&tools, for_runner), CARGO_REMEDY))
+    step("tests", || run_command(&mut runner(for_runner), CARGO_REMEDY))
 }
 
 fn after_dashes(arguments: &[OsString]) -> Result<&[OsString], Failure> {

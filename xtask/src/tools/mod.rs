@@ -37,6 +37,7 @@ pub(crate) struct Tools {
     openapi_npm: PathBuf,
     openapi_python: PathBuf,
     openssl: PathBuf,
+    path: Option<OsString>,
     pi: PathBuf,
     python: PathBuf,
 }
@@ -77,7 +78,8 @@ impl Tools {
         let clients = self.clients.iter().map(|(variable, program)| (*variable, Some(program)));
         let of_tools = named.into_iter().chain(smoke).chain(clients);
         let of_tools = of_tools.filter_map(|(name, path)| Some((name.into(), path?.into())));
-        self.dotnet.environment.iter().cloned().chain(of_tools).collect()
+        let path = self.path.iter().map(|path| ("PATH".into(), path.clone()));
+        self.dotnet.environment.iter().cloned().chain(of_tools).chain(path).collect()
     }
 }
 
@@ -113,6 +115,7 @@ pub(crate) fn provide(chosen: &[&clients::Client]) -> Result<Tools, Failure> {
         openapi_npm,
         openapi_python,
         openssl,
+        path: python::path_with_interpreter()?,
         pi,
         python,
     })

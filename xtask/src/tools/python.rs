@@ -1,7 +1,9 @@
 //! A Python with the packages that tests speak to the daemon with, in a virtual environment.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, iter};
 
 use super::Shelf;
 use crate::command::{output, run, succeeds};
@@ -17,6 +19,25 @@ const REQUIREMENTS: [&str; 5] = [
 ];
 const PYTHON_REMEDY: &str = "install Python 3.10 or newer with its package manager pip; the tests speak MCP and HTTP through its clients";
 const PIP: &[&str] = &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"];
+
+/// The `PATH` with the folder of the interpreter that `python3` starts, where that is on none of it: pyenv's `python3` is a script, which starts
+/// some thirty processes each time, and tests start Python a thousand times.
+pub(super) fn path_with_interpreter() -> Result<Option<OsString>, Failure> {
+    let executable =
+        PathBuf::from(output(python3().args(["-c", "import sys; print(sys.executable)"]), PYTHON_REMEDY)?);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let with = executable.parent().and_then(|folder| with_first(folder, &path));
+    Ok(with)
+}
+
+/// The `PATH` with a folder before all others, where it does not have it.
+fn with_first(folder: &Path, path: &OsStr) -> Option<OsString> {
+    let folders: Vec<_> = env::split_paths(path).collect();
+    match folders.iter().any(|other| other == folder) {
+        true => None,
+        false => env::join_paths(iter::once(folder.to_owned()).chain(folders)).ok(),
+    }
+}
 
 /// The interpreter to test with.
 pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
@@ -73,4 +94,19 @@ fn python3() -> Command {
 
 pub(super) fn interpreter(environment: &Path) -> PathBuf {
     environment.join("bin/python")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interpreters_folder_comes_first_where_the_path_does_not_have_it() {
+        let with_first = |folder: &str, path: &str| with_first(Path::new(folder), OsStr::new(path));
+        assert_eq!(
+            with_first("/versions/3.11/bin", "/shims:/usr/bin"),
+            Some("/versions/3.11/bin:/shims:/usr/bin".into())
+        );
+        assert_eq!(with_first("/usr/bin", "/shims:/usr/bin"), None);
+    }
 }
