@@ -15,7 +15,7 @@ use crate::failure::Failure;
 const MEMORY: &str = "/dev/shm";
 /// How many bytes must be free there: several times of what the tests were seen to need at once.
 const NEEDED: u64 = 8 << 30;
-/// The beginning of the folders' names, short since the path of a socket may have 107 bytes.
+/// The beginning of the folders' names, short for the paths of sockets in them.
 const PREFIX: &str = "ms-";
 
 /// A folder in memory that the tests of one run make theirs in, removed with this value. None where the environment names a folder already,

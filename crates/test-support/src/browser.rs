@@ -36,7 +36,7 @@ struct Heard {
 impl Browser {
     /// Starts the browser that `cargo xtask test` provides, without a window.
     pub fn start() -> Self {
-        let profile = tempfile::Builder::new().prefix("ms").tempdir_in("/tmp").unwrap();
+        let profile = crate::short_folder::short_folder();
         // The protocol is spoken on the descriptors 3 and 4.
         let mut command = Command::new("sh");
         command

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mainstay_test_support::short_folder::short_folder;
 use serde_json::Value;
 
 pub(crate) use mainstay_test_support::provided::{
@@ -48,7 +49,7 @@ pub struct Finished {
 
 impl World {
     pub fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("ms").tempdir_in("/tmp").unwrap();
+        let root = short_folder();
         for folder in ["home", "work"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
