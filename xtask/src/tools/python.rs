@@ -21,7 +21,7 @@ const PYTHON_REMEDY: &str = "install Python 3.10 or newer with its package manag
 const PIP: &[&str] = &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"];
 
 /// The `PATH` with the folder of the interpreter that `python3` starts, where that is on none of it: pyenv's `python3` is a script, which starts
-/// some thirty processes each time, and tests start Python a thousand times.
+/// dozens of processes each time, and tests start Python a thousand times.
 pub(super) fn path_with_interpreter() -> Result<Option<OsString>, Failure> {
     let executable =
         PathBuf::from(output(python3().args(["-c", "import sys; print(sys.executable)"]), PYTHON_REMEDY)?);
