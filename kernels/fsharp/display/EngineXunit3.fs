@@ -90,6 +90,9 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
         onThisThread ()
         let begun = ConcurrentDictionary<string, Begun>()
         let failed = ConcurrentDictionary<string, bool>()
+        let hasTimedOut = ref false
+        // xUnit cancels a test that is out of time, and fails no test for that. Where the test ends too late for it, it tells the cancellation of no test.
+        let isLate (failure: Failure) (id: string) = hasTimedOut.Value && not (begun.ContainsKey id) && failure.Kind = typeof<TaskCanceledException>.FullName
         let hear (message: obj) =
             let id = text message "TestUniqueID"
             let ended (outcome: Outcome) =
@@ -102,13 +105,15 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
             elif isA "ITestPassed" message then ended Passed
             elif isA "ITestFailed" message then
                 failed.[id] <- true
+                if text message "Cause" = "Timeout" then hasTimedOut.Value <- true
                 ended (Failed(failureOf message))
             elif isA "ITestSkipped" message then ended (Skipped(text message "Reason"))
             elif isA "ITestNotRun" message then ended (Skipped "explicit")
             elif isA "IErrorMetadata" message && not (failed.ContainsKey id) then
                 // What a test that failed already could not clean up says nothing new of it.
                 let name = match begun.TryGetValue id with | true, one -> one.Name | false, _ -> source.Words
-                tell (Ended(name + " (ending)", [], Failed(failureOf message), TimeSpan.Zero, ""))
+                let failure = failureOf message
+                if not (isLate failure id) then tell (Ended(name + " (ending)", [], Failed failure, TimeSpan.Zero, ""))
             not token.IsCancellationRequested
         runAll explicit (arrayOf caseFace cases) (listening hear) token
 

@@ -132,7 +132,9 @@ async fn agrees_with_the_truth(projects: &[&str]) {
     for again in [false, true] {
         let run = session.test_all().await.run;
         for project in projects {
-            assert_eq!(told(&run, project), truth(project), "{project}, again: {again}");
+            let (told, truth) = (told(&run, project), truth(project));
+            let said: Vec<_> = run.tests.iter().filter(|test| !truth.contains_key(&test.name)).collect();
+            assert_eq!(told, truth, "{project}, again: {again}; by names that differ: {said:#?}");
         }
         assert_eq!((&run.notes, run.must_restart), (&Vec::new(), false));
     }
