@@ -15,6 +15,9 @@ open Mainstay.Worker.Protocol
 /// How long the runtime may take to end in an orderly way before the process is killed.
 let private exitGrace = TimeSpan.FromMilliseconds 500.
 
+/// Whether a worker uses its first silence to run what later requests would wait for. Most workers of tests are asked too little to gain by it.
+let private warmsUp = Environment.GetEnvironmentVariable "MAINSTAY_TEST_WARM_UP" <> "0"
+
 /// How long the daemon must be silent before the silence is used.
 let private idleTime = TimeSpan.FromMilliseconds 50.
 
@@ -225,7 +228,7 @@ type private Worker(channel: Channel) =
     /// Uses the silence after a session's start to run what its first requests would otherwise wait for.
     let warmUp () =
         match evaluator with
-        | Some session when not isWarm ->
+        | Some session when warmsUp && not isWarm ->
             isWarm <- true
             if not hasStoodBy then (try session.WarmUp() with _ -> ())
             checks.Post(fun () -> try Intellisense.warmUp session with _ -> ())

@@ -26,6 +26,9 @@ const FAILPOINTS_OF_DAEMON: &str = "mainstay-daemon/failpoints";
 /// faster costs more than it saves. One test, `agent_task` of the program, runs without these settings, as users do.
 const DOTNET_SETTINGS: [(&str, &str); 2] = [("DOTNET_TC_CallCounting", "0"), ("DOTNET_TieredPGO", "0")];
 
+/// Has an F# worker run nothing beforehand in its first silence: most workers of tests end before anything would have to wait for that.
+const NO_WARM_UP: (&str, &str) = ("MAINSTAY_TEST_WARM_UP", "0");
+
 /// The tests that schedule threads themselves. They are compiled apart: with their feature nothing else works.
 const INTERLEAVINGS: [&str; 8] = [
     "-p",
@@ -105,7 +108,7 @@ pub(crate) fn runner<A: AsRef<OsStr>>(tools: &Tools, arguments: &[A]) -> Command
         runner.args(["--lib", "--bins", "--tests"]);
     }
     runner.args(features(arguments)).args(arguments).envs(tools.environment());
-    runner.envs(DOTNET_SETTINGS);
+    runner.envs(DOTNET_SETTINGS).env(NO_WARM_UP.0, NO_WARM_UP.1);
     // Asking a login shell takes time; tests of that say so.
     runner.env("MAINSTAY_ENVIRONMENT", "inherited");
     runner

@@ -43,7 +43,8 @@ fn carry_out(world: &World, shop: &Path) -> Vec<Step> {
         .current_dir(world.work())
         .env("MAINSTAY_HOME", world.home())
         .env("DOTNET_ROOT", support::dotnet())
-        // The daemon that this starts has .NET as users have it (`DOTNET_SETTINGS` in `xtask/src/test.rs`).
+        // The daemon that this starts has .NET and workers as users have them (see `xtask/src/test.rs`).
+        .env_remove("MAINSTAY_TEST_WARM_UP")
         .env_remove("DOTNET_TC_CallCounting")
         .env_remove("DOTNET_TieredPGO");
     let output = command.output().unwrap();
