@@ -4,21 +4,14 @@ use std::ffi::OsString;
 
 use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
-use crate::{fuzz, test};
+use crate::{fuzz, lints, test};
 
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
-const LINT: &[&str] = &[
-    "clippy",
-    "--workspace",
-    "--all-targets",
-    "--features",
-    "mainstay/failpoints,mainstay-log/shuttle,mainstay-engine/shuttle,mainstay-agent/fuzzing,mainstay-http/fuzzing,mainstay-pi-protocol/fuzzing,mainstay-protocol/fuzzing",
-    "--",
-    "-D",
-    "warnings",
-];
 
-/// Checks formatting and lints, fuzzes a little, then runs every test. Stops at the first that fails.
+/// Compiles also what no test runs, such as benchmarks, for its lints.
+const ALL_TARGETS: &[&str] = &["build", "--workspace", "--all-targets", "--features", test::FAILPOINTS];
+
+/// Checks formatting, fuzzes a little, then runs every test. clippy compiles what that needs. Stops at the first that fails.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -26,12 +19,15 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
             argument.display()
         )));
     }
-    check(FORMAT, "install it with `rustup component add rustfmt`")?;
-    check(LINT, "install it with `rustup component add clippy`")?;
-    fuzz::run(&[])?;
-    test::run(&[])
+    check(FORMAT, "install it with `rustup component add rustfmt`", lints::OFF)?;
+    check(&["clippy", "--version"], "install it with `rustup component add clippy`", lints::OFF)?;
+    fuzz::run_for(fuzz::SECONDS, lints::ON)?;
+    check(ALL_TARGETS, "see the compiler's message above", lints::ON)?;
+    test::run_linted(&[], lints::ON)
 }
 
-fn check(arguments: &[&str], remedy: &'static str) -> Result<(), Failure> {
-    step(&format!("cargo {}", arguments.join(" ")), || run_command(&mut cargo(arguments), remedy))
+fn check(arguments: &[&str], remedy: &'static str, lints: lints::Environment) -> Result<(), Failure> {
+    let mut command = cargo(arguments);
+    command.envs(lints.iter().copied());
+    step(&format!("cargo {}", arguments.join(" ")), || run_command(&mut command, remedy))
 }

@@ -9,19 +9,24 @@ use std::process::Command;
 
 use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
+use crate::lints;
 
 /// The fuzz targets that are run.
 const TARGETS: [&str; 5] = ["pi_frame", "rpc_line", "bare_body", "pi_conversation", "arcp_frame"];
 /// How long each is, in seconds, where it is not said.
-const SECONDS: u64 = 5;
+pub(crate) const SECONDS: u64 = 5;
 /// The most bytes that are tried at once.
 const LONGEST: usize = 4096;
 
 /// Fuzzes every target for `--seconds N`, what was found to be worth keeping before first. Stops at the first that fails.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
-    let seconds = seconds_of(arguments)?;
+    run_for(seconds_of(arguments)?, lints::OFF)
+}
+
+/// The same for this many seconds each.
+pub(crate) fn run_for(seconds: u64, lints: lints::Environment) -> Result<(), Failure> {
     let built = crate::root().join("target");
-    step("fuzzers", || build(&built))?;
+    step("fuzzers", || build(&built, lints))?;
     for target in TARGETS {
         step(&format!("fuzz {target}"), || fuzz(target, &built, seconds))?;
     }
@@ -43,10 +48,10 @@ fn seconds_of(arguments: &[OsString]) -> Result<u64, Failure> {
 
 /// Builds in the folder of the workspace, so that dependencies are compiled once for both. What counts its branches is apart there: our crates
 /// since they belong to another workspace, `serde_json` and what depends on it by their profile.
-fn build(folder: &Path) -> Result<(), Failure> {
+fn build(folder: &Path, lints: lints::Environment) -> Result<(), Failure> {
     let fuzz = crate::root().join("fuzz");
     let mut build = cargo(["build", "--bins", "--target-dir"]);
-    build.arg(folder).current_dir(&fuzz).env("RUSTC_WRAPPER", fuzz.join("rustc"));
+    build.arg(folder).current_dir(&fuzz).envs(lints.iter().copied()).env("RUSTC_WRAPPER", fuzz.join("rustc"));
     run_command(&mut build, "see the compiler's message above; a compiler of C++ is needed")
 }
 

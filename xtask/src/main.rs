@@ -12,6 +12,7 @@ mod dist;
 mod failure;
 mod fuzz;
 mod kills;
+mod lints;
 mod scratch;
 mod soak;
 mod test;

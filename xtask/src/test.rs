@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::command::{cargo, run as run_command, step, succeeds};
 use crate::failure::Failure;
+use crate::lints;
 use crate::scratch;
 use crate::tools::{self, Tools, clients};
 
@@ -14,7 +15,7 @@ const PROFILE_3_1: &str = "sdk-3-1";
 pub(crate) const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
 
 /// The feature of every build of tests: with one set of features, crates and their dependencies are compiled once for all tests.
-const FAILPOINTS: &str = "mainstay/failpoints";
+pub(crate) const FAILPOINTS: &str = "mainstay/failpoints";
 
 /// The feature of tests of the store alone, where the program is not compiled.
 const FAILPOINTS_OF_STORE: &str = "mainstay-log/failpoints";
@@ -45,13 +46,17 @@ const INTERLEAVINGS: [&str; 8] = [
 ///
 /// The interleavings come first and only when all tests run: they take no filters of the runner, and its summary is to stand last.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
-    let for_runner = after_dashes(arguments)?;
+    run_linted(after_dashes(arguments)?, lints::OFF)
+}
+
+/// The same for what is for the runner.
+pub(crate) fn run_linted(for_runner: &[OsString], lints: lints::Environment) -> Result<(), Failure> {
     let in_every_run: Vec<_> = clients::IN_EVERY_RUN.iter().filter_map(|name| clients::named(name)).collect();
     let tools = step("what the tests need", || tools::provide(&in_every_run))?;
     let folder = scratch::in_memory()?;
     let runner = |arguments: &[OsString]| {
         let mut runner = runner(&tools, arguments);
-        runner.envs(scratch::environment(folder.as_ref()));
+        runner.envs(scratch::environment(folder.as_ref())).envs(lints.iter().copied());
         runner
     };
     if for_runner.is_empty() {
