@@ -1,6 +1,7 @@
 //! `cargo xtask ci`: everything a change must pass.
 
 use std::ffi::OsString;
+use std::{panic, thread};
 
 use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
@@ -11,7 +12,8 @@ const FORMAT: &[&str] = &["fmt", "--all", "--check"];
 /// Compiles also what no test runs, such as benchmarks, for its lints.
 const ALL_TARGETS: &[&str] = &["build", "--workspace", "--all-targets", "--features", test::FAILPOINTS];
 
-/// Checks formatting, fuzzes a little, then runs every test. clippy compiles what that needs. Stops at the first that fails.
+/// Checks formatting, fuzzes a little and compiles while it installs what the tests need, then runs every test. clippy compiles. Stops at the first
+/// that fails.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -21,8 +23,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     }
     check(FORMAT, "install it with `rustup component add rustfmt`", lints::OFF)?;
     check(&["clippy", "--version"], "install it with `rustup component add clippy`", lints::OFF)?;
-    fuzz::run_for(fuzz::SECONDS, lints::ON)?;
-    check(ALL_TARGETS, "see the compiler's message above", lints::ON)?;
+    thread::scope(|scope| {
+        // Installing waits for the network, and uses one processor.
+        let tools = scope.spawn(test::tools);
+        fuzz::run_for(fuzz::SECONDS, lints::ON)?;
+        check(ALL_TARGETS, "see the compiler's message above", lints::ON)?;
+        tools.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)).map(drop)
+    })?;
     test::run_linted(&[], lints::ON)
 }
 

@@ -51,8 +51,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
 
 /// The same for what is for the runner.
 pub(crate) fn run_linted(for_runner: &[OsString], lints: lints::Environment) -> Result<(), Failure> {
-    let in_every_run: Vec<_> = clients::IN_EVERY_RUN.iter().filter_map(|name| clients::named(name)).collect();
-    let tools = step("what the tests need", || tools::provide(&in_every_run))?;
+    let tools = tools()?;
     let folder = scratch::in_memory()?;
     let runner = |arguments: &[OsString]| {
         let mut runner = runner(&tools, arguments);
@@ -64,6 +63,12 @@ pub(crate) fn run_linted(for_runner: &[OsString], lints: lints::Environment) -> 
         step("interleavings", || run_command(&mut runner(&interleavings), CARGO_REMEDY))?;
     }
     step("tests", || run_command(&mut runner(for_runner), CARGO_REMEDY))
+}
+
+/// Installs what the tests need, where it is not there.
+pub(crate) fn tools() -> Result<Tools, Failure> {
+    let in_every_run: Vec<_> = clients::IN_EVERY_RUN.iter().filter_map(|name| clients::named(name)).collect();
+    step("what the tests need", || tools::provide(&in_every_run))
 }
 
 fn after_dashes(arguments: &[OsString]) -> Result<&[OsString], Failure> {
