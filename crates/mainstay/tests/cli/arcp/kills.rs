@@ -15,14 +15,17 @@ const UNDER_WAY: usize = 16;
 /// Sessions that share the work.
 const FOLDERS: usize = 3;
 
-/// Kills the daemon of a world again and again while a client does this.
-pub(super) fn while_the_daemon_is_killed(world: &World, between: Duration, client: impl FnOnce() + Send) {
+/// Kills the daemon of a world again and again while a client does this. Each daemon lives a little longer than the one before: on a machine that
+/// is too slow for the first ones to get anything done, later ones do.
+pub(super) fn while_the_daemon_is_killed(world: &World, first: Duration, client: impl FnOnce() + Send) {
     let port = port(world).to_string();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let mut life = first;
             while !is_over.load(Ordering::Relaxed) {
-                std::thread::sleep(between);
+                std::thread::sleep(life);
+                life += life / 16;
                 world.kill_daemon();
                 assert_eq!(world.run(["-d", "--port", &port]).code, 0);
             }
