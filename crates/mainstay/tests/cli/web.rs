@@ -555,6 +555,34 @@ fn a_fork_shows_what_it_began_with_page_by_page_and_forks_there() {
 }
 
 #[test]
+fn the_end_stays_in_sight_until_somebody_scrolls_up() {
+    let (site, browser) = (Site::of(World::scripted(), ""), Browser::start());
+    for number in 1..=12 {
+        site.world.eval(&format!("let n{number} = {number}"));
+    }
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let tab = site.opened(&browser, &name);
+    tab.shows(900, 400, "light");
+    let frames = |doing: &str| {
+        let after = "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(scrollY))))";
+        tab.value(&format!("new Promise(done => {{ {doing}; {after} }})"))
+    };
+    let grow = "cells.append(Object.assign(document.createElement('textarea'), { rows: 30 }))";
+    let is_at_end =
+        "(root => root.scrollHeight - root.scrollTop - root.clientHeight < 2)(document.documentElement)";
+    tab.until(&format!("document.documentElement.scrollHeight > 900 && {is_at_end}"));
+    frames("scrollBy(0, -60)");
+    // What comes before the page has heard that it scrolled puts the end out of sight, and nobody scrolled up.
+    frames(&format!("scrollTo(0, document.documentElement.scrollHeight); {grow}"));
+    assert_eq!(tab.value(is_at_end), true);
+    frames("scrollTo(0, 0)");
+    assert_eq!(frames(grow), 0, "whoever reads stays there");
+    frames("scrollTo(0, document.documentElement.scrollHeight)");
+    frames(grow);
+    assert_eq!(tab.value(is_at_end), true, "whoever comes back to the end follows again");
+}
+
+#[test]
 fn each_person_sees_what_is_theirs_and_on_a_shared_session_what_the_others_do() {
     let world = World::scripted();
     let made = world.run(["principal", "new", "ada", "--drive", "shared", "--see", "shown", "--json"]).json();

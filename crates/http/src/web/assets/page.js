@@ -633,12 +633,16 @@ async function fill(frame) {
 // The end stays in sight for whoever is there.
 
 let follows = true;
+let scrolledTo = 0;
 function keepAtEnd() {
   if (follows && session) scrollTo({ top: document.documentElement.scrollHeight });
 }
 addEventListener("scroll", () => {
-  const root = document.documentElement;
-  follows = root.scrollHeight - root.scrollTop - root.clientHeight < 120;
+  const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
+  if (scrollHeight - scrollTop - clientHeight < 120) follows = true;
+  // Only whoever scrolls up leaves the end: what has been added since the page scrolled down puts it out of sight, too.
+  else if (scrollTop < scrolledTo) follows = false;
+  scrolledTo = scrollTop;
 });
 if (session) {
   new ResizeObserver(keepAtEnd).observe(document.getElementById("cells"));
