@@ -1,6 +1,7 @@
 /// What came of tests, for people and for programs.
 module internal MainstayDisplay.TestsReport
 
+open System.Text
 open MainstayDisplay.TestsModel
 open MainstayDisplay.TestsRunning
 
@@ -9,6 +10,9 @@ let kind = "application/vnd.mainstay.tests+json"
 
 /// How many tests are told one by one; those that did not pass are told before the others.
 let private testLimit = 1000
+
+/// How many bytes the results that are told have as JSON at most; people are told about as much again. Both have room in what one display may have.
+let private resultsLimit = 384 * 1024
 
 /// Up to so many, people are told of those that passed as well.
 let private shownPassed = 50
@@ -25,7 +29,11 @@ let private mustRestart = "a test goes on although its time is over: a hard rese
 
 let private told (run: Run) : Ran list =
     let others, first = run.Ran |> List.indexed |> List.partition (snd >> isPassed)
-    first @ others |> List.truncate testLimit |> List.sortBy fst |> List.map snd
+    let room = ref resultsLimit
+    let fits (_, ran: Ran) =
+        room.Value <- room.Value - Encoding.UTF8.GetByteCount(TestsWords.json ran)
+        room.Value >= 0
+    first @ others |> List.truncate testLimit |> List.takeWhile fits |> List.sortBy fst |> List.map snd
 
 /// How many tests a run was to choose from, and why these.
 let private chosenWords (run: Run) : string option =
@@ -53,8 +61,8 @@ let summary (run: Run) : string =
     let unchanged = if List.isEmpty run.Unchanged then [] else [ "unchanged, and not run: " + String.concat ", " run.Unchanged ]
     (if List.isEmpty run.Ran && (chosenWords run).IsNone then [] else [ counts ]) @ leftWords run @ unchanged @ (if run.MustRestart then [ mustRestart ] else []) @ run.Notes |> String.concat "\n"
 
-let private text (run: Run) : string =
-    let told = told run |> List.filter (fun ran -> not (isPassed ran) || run.Ran.Length <= shownPassed)
+let private text (told: Ran list) (run: Run) : string =
+    let told = told |> List.filter (fun ran -> not (isPassed ran) || run.Ran.Length <= shownPassed)
     match List.map TestsWords.line told, summary run with
     | lines, "" -> String.concat "\n" lines
     | lines, summary -> lines @ [ summary ] |> String.concat "\n"
@@ -78,8 +86,7 @@ let private choiceJson (run: Run) : (string * string) list =
                @ (if chosen.IsOvertaken then [ ("overtaken", "true") ] else [])
            )) ]
 
-let private json (run: Run) : string =
-    let told = told run
+let private json (told: Ran list) (run: Run) : string =
     let left = run.Ran.Length - told.Length
     JsonText.object (
         [ "passed", string (passed run); "failed", string (failed run); "timedOut", string (timedOut run); "skipped", string (skipped run)
@@ -93,4 +100,6 @@ let private json (run: Run) : string =
         @ (if List.isEmpty run.Notes then [] else [ ("notes", JsonText.array (List.map JsonText.text run.Notes)) ])
     )
 
-let bundle (run: Run) : Bundle = [ "text/plain", Text(text run); kind, Json(json run) ]
+let bundle (run: Run) : Bundle =
+    let told = told run
+    [ "text/plain", Text(text told run); kind, Json(json told run) ]

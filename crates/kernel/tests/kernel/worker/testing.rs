@@ -441,6 +441,22 @@ let counted (number: int) =
 }
 
 #[tokio::test]
+async fn of_long_results_only_so_many_are_told_as_a_display_has_room_for() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session
+        .defines(
+            "let rows: seq<obj[]> = Seq.init 300 (fun number -> [| box number |])
+[<Test; TestCaseSource \"rows\">]
+let wordy (number: int) = failwith (String.replicate 8000 \"ä\")",
+        )
+        .await;
+    let run = session.test_all().await.run;
+    assert_eq!((run.failed, run.tests.len() as u64 + run.left_out), (300, 300));
+    assert!(run.left_out > 0 && !run.tests.is_empty(), "{} of 300 are told", run.tests.len());
+}
+
+#[tokio::test]
 async fn a_run_of_tests_is_cancelled_like_any_eval() {
     let mut session = Session::start().await;
     session.defines(&nunit()).await;
