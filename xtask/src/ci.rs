@@ -12,8 +12,7 @@ const FORMAT: &[&str] = &["fmt", "--all", "--check"];
 /// Compiles also what no test runs, such as benchmarks, for its lints.
 const ALL_TARGETS: &[&str] = &["build", "--workspace", "--all-targets", "--features", test::FAILPOINTS];
 
-/// Checks formatting, fuzzes a little and compiles while it installs what the tests need, then runs every test. clippy compiles. Stops at the first
-/// that fails.
+/// Checks formatting, then fuzzes and compiles, with clippy, while the tests' tools are installed; runs every test. Stops at the first failure.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
