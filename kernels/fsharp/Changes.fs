@@ -55,6 +55,24 @@ let private mostElsewhere = 60
 
 let keyOf (path: string) (item: Item) : Declaration = { File = path; Key = item.Key }
 
+/// What is to be compiled, and what is to run as it was built, with what that takes of the functions that `let` binds in types: nobody else can
+/// call these, so whatever is compiled calls one that is compiled with it. `runs` tells of what was compiled before.
+let rec private withLets (after: Outline) (difference: Difference) (runs: Item -> bool) (due: Item list) (restored: Item list) : Item list * Item list =
+    let isAmong (items: Item list) (item: Item) = items |> List.exists (fun one -> one.Key = item.Key)
+    let uses (item: Item) (used: Item) =
+        used.IsLet && used.Key <> item.Key && used.IsOfTypeOf item && (item.OfType.Value.LetUses |> List.exists (fun one -> List.contains one.Function used.Names))
+    let mayMean (item: Item) (one: Item) = one.IsLet && one.IsOfTypeOf item && one.Key <> item.Key && List.exists item.Words.Contains one.Names
+    let lets = List.filter (fun (item: Item) -> item.IsLet) (due @ restored)
+    // What is new, gone or has another signature is nothing that the build could call.
+    let others = difference.Added @ difference.Removed
+    let isDue (item: Item) =
+        item.IsMember
+        && not (isAmong due item)
+        && (due |> List.exists (fun user -> uses user item) || (runs item && lets |> List.exists (uses item)) || others |> List.exists (mayMean item))
+    match after.Items |> List.filter isDue with
+    | [] -> due, restored |> List.filter (isAmong due >> not)
+    | more -> withLets after difference runs (due @ more) restored
+
 /// A file as it is now, beside what was built of it.
 type private Version =
     { Of: Source
@@ -124,7 +142,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             | _, (true, running) when isChanged item.Key && not (isAffected item.Key || isAdded item.Key || mentionsNews item) -> running.Text <> item.Text
             | _, _ -> differs item
         let isRestored (item: Item) = item.Kind <> Value && not (differs item) && fst (runs item)
-        List.filter isDue after.Items, List.filter isRestored after.Items
+        withLets after difference (runs >> fst) (List.filter isDue after.Items) (List.filter isRestored after.Items)
 
     /// What may mean something else since something else is opened before it: declarations, with what is opened, and what keeps all of it from
     /// being put in.
@@ -247,8 +265,10 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             let runsAs (item: Item) = match affected.TryFind item.Key with Some names -> item.Text + "\n" + names | None -> item.Text
             let due, restored = toCompile source version.Now difference (difference.News @ List.map snd elsewhere @ List.collect newsOf paths) remade
             let ofState (item: Item) = Replaced.stateObstacle source.Baseline.Assembly item |> Option.map (refusal path "constructor_state" item.Shown item.Line)
-            let ofExtension (item: Item) = if isAdded item then Replaced.extensionObstacle source.Baseline.Assembly item |> Option.map (refusal path "member" item.Shown item.Line) else None
-            match List.choose ofState due @ List.choose ofExtension due with
+            let ofExtension (item: Item) = if isAdded item && not item.IsLet then Replaced.extensionObstacle source.Baseline.Assembly item |> Option.map (refusal path "member" item.Shown item.Line) else None
+            // What is compiled only since other code of its type is.
+            let ofOthers = due |> List.filter (fun item -> not (isCompiled item)) |> List.collect obstaclesOf |> List.map (fun one -> refusal path one.Code one.Name one.Line one.Words)
+            match List.choose ofState due @ List.choose ofExtension due @ ofOthers with
             | _ :: _ as all -> Error all
             | [] -> Ok { Source = source; After = version.Now; Items = [ for item in due -> item, isAdded item ]; Added = Set.ofList [ for item in difference.Added -> item.Key ]; Restored = restored; News = difference.News; RunsAs = runsAs }
         | all -> Error all
@@ -296,7 +316,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
 
     /// The declarations of which what keeps changes from being put in may be that they have another signature.
     member _.MayBeResigned(changes: Change list, obstacles: Obstacle list) : Set<Declaration> =
-        let changed = [ for change in changes do for item, isAdded in change.Items do if not (item.IsMember || isAdded) then change, item ]
+        let changed = [ for change in changes do for item, isAdded in change.Items do if not ((item.IsMember && not item.IsLet) || isAdded) then change, item ]
         let isSaid (item: Item) = obstacles |> List.exists (fun one -> one.Code = "signature" && one.Name = item.Shown && one.Line = item.Line)
         let users = [ for change in changes do for user, _ in change.Items -> change.Source.Path, user ]
         let isComplained (path: string, user: Item) =

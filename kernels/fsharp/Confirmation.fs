@@ -55,7 +55,7 @@ let private unseen (sources: Sources) (changes: Change list) (change: Change) (m
     let isOfOthers (file: string) = givers |> List.exists ((<>) file)
     let ambiguous = Some("ambiguous", "which more than one file has added since the build")
     match mention.Declaration with
-    | Resolution.InSlice other when other.Module = mention.Slice.Module -> None
+    | Resolution.InSlice other when other.Module = mention.Slice.Module || other.Item.IsLet -> None
     | _ when mention.IsOfObject -> None
     | Resolution.InSlice other when other.File = path && isInnermost change mention.Slice.Item other.Item -> None
     | Resolution.InSlice other -> if isOfOthers other.File then ambiguous else None
@@ -117,7 +117,7 @@ let confirm (sources: Sources) (changes: Change list) (slices: (Change * Slices.
         refusal mention.Slice.File code mention.Slice.Item.Shown mention.Line ("it mentions `" + mention.Name + "`, " + reason)
     let newMembers =
         [ for _, slice in slices do if slice.IsExtension then yield! slice.Item.Names
-          for one in sources.Additions do if one.Item.IsMember then yield! one.Item.Names ]
+          for one in sources.Additions do if one.Item.IsMember && not one.Item.IsLet then yield! one.Item.Names ]
         |> Set.ofList
     let obstacleOf (mention: Resolution.Mention) =
         let change = changeOf.[mention.Slice.Module]

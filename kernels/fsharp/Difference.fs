@@ -109,7 +109,7 @@ let private sequenceOf (outline: Outline) : (int * Standing) list =
 /// Why one declaration of the new version cannot replace that of the old one.
 let obstaclesOf (item: Item) : Reason list =
     let at code reason = Some(obstacle code item.Shown item.Line reason)
-    let hidden = match item.Kind with Member one -> one.Hidden | Function | Value -> None
+    let hidden = item.OfType |> Option.bind (fun one -> one.Hidden)
     [ item.Fixed |> Option.bind (at "fixed")
       (if item.HasAnonymous then at "anonymous_record" "it has an anonymous record, whose type belongs to the assembly" else None)
       (if Set.isEmpty (Set.intersect item.Words selfAware) then None else at "self_aware" "it asks which assembly or method runs")
@@ -121,9 +121,10 @@ let obstaclesOf (item: Item) : Reason list =
 let namesOf (outline: Outline) (item: Item) : Declared list =
     outline.Declared |> List.filter (fun one -> item.Line <= one.Line && one.Line <= item.EndLine)
 
-/// The names that it gives where it is new. A member's is found wherever its type is.
+/// The names that it gives where it is new. A member's is found wherever its type is, and what `let` binds in a type is seen there alone.
 let private givenBy (outline: Outline) (item: Item) : Declared list =
     match item.Kind with
+    | Member one when one.IsLet -> []
     | Member _ -> [ for name in item.Names -> { Name = name; Path = []; Line = item.Line; IsExtension = true } ]
     | Function
     | Value -> namesOf outline item
@@ -272,7 +273,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
     let ofMembers (what: string) (isFit: MemberOf -> Item -> bool) (items: Item list) =
         [ for item in items do
             match item.Kind with
-            | Member one when not (isFit one item) -> obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape")
+            | Member one when not (one.IsLet || isFit one item) -> obstacle "member" item.Shown item.Line ("the member is " + what + ", so its type has another shape")
             | Member _
             | Function
             | Value -> () ]
@@ -280,6 +281,16 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
     let canExtend (one: MemberOf) (item: Item) =
         let isNamesake (other: Item) = match other.Kind with Member own -> own.Type = one.Type && other.Names = item.Names && (other.Key <> item.Key) | Function | Value -> false
         not (one.IsTaken || isOperator item || List.exists unnamed.Contains item.Names || List.exists isNamesake (before.Items @ after.Items))
+    // The constructor goes on with what it was built with.
+    let ofLets =
+        let noveltyOf (item: Item) = if not (present.ContainsKey item.Key) then Gone elif known.ContainsKey item.Key then Resigned else New
+        [ for item in added @ removed do
+            match item.OfType with
+            | Some owner when owner.IsLet ->
+                let what = "the type `" + owner.Type + "`"
+                if after.Rest |> List.exists (fun part -> part.What = what && List.exists (wordsIn part.Text).Contains item.Names) then
+                    obstacle "name" item.Shown item.Line ("it " + (noveltyOf item).Words + ", and what the constructor of " + what + " does mentions it")
+            | _ -> () ]
     let affected =
         [ for item in staying do
             match news |> List.filter (fun one -> canMeanWithin item one.Name) with
@@ -306,4 +317,5 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
             | _ -> None))
         @ ofMembers "new" canExtend added
         @ ofMembers "gone" (fun _ _ -> false) removed
+        @ ofLets
         @ ofNames }

@@ -21,13 +21,30 @@ type Rewriting =
       Length: int
       Text: string }
 
-/// What makes a member of a type a function of its own.
+/// How code applies a function that it names.
+type Applied =
+    /// To an argument that stands apart, as in `f x`.
+    | Apart
+    /// To one that stands right behind it, as in `f(x)`, and ends there: a line, and a column from 0.
+    | Closely of endLine: int * endColumn: int
+    /// To nothing, as in `List.map f`.
+    | Unapplied
+
+/// Where code names a function that `let` binds in its type.
+type LetUse =
+    { Function: string
+      Place: Place
+      Applied: Applied }
+
+/// What makes a member of a type a function of its own, or a function that `let` binds in a type.
 type MemberOf =
     { /// The type's name, without what it takes.
       Type: string
       /// The names of the type's own parameters, such as `'a`.
       Parameters: string list
       IsStatic: bool
+      /// Whether `let` binds it: only its type's code sees it. A group of `let rec … and …` is one.
+      IsLet: bool
       /// Whether it takes no arguments and so is a property.
       IsProperty: bool
       /// Whether it takes `()` alone.
@@ -40,7 +57,9 @@ type MemberOf =
       State: Set<string>
       /// How it names that where it is a member that is compiled beside its type: through its object.
       StateNames: Rewriting list
-      /// A name that it uses and that only the type's own code can see, otherwise than as such state; none where it uses none.
+      /// The functions that it uses and that `let` binds in the type.
+      LetUses: LetUse list
+      /// A name that it uses and that only the type's own code can see, otherwise than as such state or such a function; none where it uses none.
       Hidden: string option
       /// Where what follows the member's name begins: a line, and a column from 0.
       AfterName: int * int
@@ -118,7 +137,19 @@ type Item =
           Member = (match item.Kind with Member one -> Some(one.Type, one.Parameters.Length, one.Ordinal) | Function | Value -> None)
           Names = item.Names }
 
-    member item.IsMember = match item.Kind with Member _ -> true | Function | Value -> false
+    /// What makes it a part of its type; None where it stands in a module.
+    member item.OfType = match item.Kind with Member one -> Some one | Function | Value -> None
+
+    member item.IsMember = item.OfType.IsSome
+
+    /// Whether `let` binds it in a type.
+    member item.IsLet = item.OfType |> Option.exists (fun one -> one.IsLet)
+
+    /// Whether both are of one type.
+    member item.IsOfTypeOf(other: Item) =
+        match item.OfType, other.OfType with
+        | Some one, Some own -> item.Scope = other.Scope && one.Type = own.Type && one.Parameters.Length = own.Parameters.Length
+        | _ -> false
 
     /// Its full name, for people.
     member item.Shown =
@@ -213,7 +244,28 @@ type private TypeScope =
       /// Those of values that each object may keep: arguments of the constructor, and what `let` binds.
       State: Set<string>
       /// Those of these that can be set.
-      Mutable: Set<string> }
+      Mutable: Set<string>
+      /// Those of functions that can be replaced alone, each with whether it is static.
+      Functions: Map<string, bool> }
+
+/// Where code names what only its type sees.
+type private Use =
+    { Name: string
+      Place: Place
+      IsSet: bool
+      Applied: Applied }
+
+/// How code of a type names what only that sees, where it is compiled beside the type.
+type private Inner =
+    { State: Set<string>
+      LetUses: LetUse list
+      /// What is used otherwise.
+      Hidden: string option
+      /// Whether it needs its object, and has no name for it.
+      IsUnnamed: bool
+      Self: string
+      /// The state as what its object has.
+      OfObject: Rewriting list }
 
 /// Reads one file.
 type private Reader(lines: string[], inString: Set<int>) =
@@ -405,15 +457,22 @@ type private Reader(lines: string[], inString: Set<int>) =
 
     let isMutable (binding: Placed) = match flags binding with _ :: isMutable :: _ -> isMutable | _ -> false
 
-    /// Where a member's code uses names that only its type sees: each with its place, and whether a value is set. An error is a name that is
-    /// used otherwise.
-    let usesOf (names: Set<string>) (binding: Placed) : Result<(string * Place * bool) list, string> =
+    /// Where the code of a type's binding uses names that only the type sees. An error is a name that is used otherwise.
+    let usesOf (names: Set<string>) (binding: Placed) : Result<Use list, string> =
         let isOther (part: Placed) = match part.Word with Some word when names.Contains word -> [ Error word ] | _ -> []
-        let first isSet (part: Placed) =
+        let firstAs isSet applied (part: Placed) =
             match part.Parts |> List.tryFind (fun one -> one.Word.IsSome) with
-            | Some word when names.Contains word.Word.Value -> [ Ok(word.Word.Value, word.Place, isSet) ]
+            | Some word when names.Contains word.Word.Value -> [ Ok { Name = word.Word.Value; Place = word.Place; IsSet = isSet; Applied = applied } ]
             | _ -> []
+        let first isSet = firstAs isSet Unapplied
         let isNameOf (named: Placed) = match named.Case, named.Parts with "Ident", [ word ] -> word.Word | _ -> None
+        // What stands before an argument, as in `f x` and not in `x + y`.
+        let applied (part: Placed) =
+            match part.Case, nodes "SynExpr" part with
+            | "App", [ callee; argument ] when callee.Case = "Ident" ->
+                let isClose = callee.Place.EndLine = argument.Place.Line && callee.Place.EndColumn = argument.Place.Column
+                Some(callee, argument, (if isClose then Closely(argument.Place.EndLine, argument.Place.EndColumn) else Apart))
+            | _ -> None
         // `name = value` in parentheses may name an argument.
         let namedArgument (part: Placed) =
             match part.Case, nodes "SynExpr" part with
@@ -435,8 +494,9 @@ type private Reader(lines: string[], inString: Set<int>) =
             | "SynExpr", ("DotGet" | "DotSet" | "DotNamedIndexedPropertySet" | "AnonRecd")
             | "SynExprRecordField", _ -> part.Parts |> List.collect (fun one -> if isLongName one then [] else uses false one)
             | "SynExpr", _ ->
-                (match namedArgument part with
-                 | Some name when isArgument -> [ Error name ]
+                (match namedArgument part, applied part with
+                 | Some name, _ when isArgument -> [ Error name ]
+                 | _, Some (callee, argument, applied) -> firstAs false applied callee @ uses false argument
                  | _ -> part.Parts |> List.collect (uses (part.Case = "Paren" || (isArgument && part.Case = "Tuple"))))
             | _ -> isOther part @ List.collect (uses false) part.Parts
         // The name of the member itself is no use of another of that name.
@@ -447,7 +507,36 @@ type private Reader(lines: string[], inString: Set<int>) =
             match all, one with
             | Error name, _
             | _, Error name -> Error name
-            | Ok all, Ok (name, place, isSet) -> if inString.Contains place.Line then Error name else Ok((name, place, isSet) :: all)) (Ok [])
+            | Ok all, Ok one -> if inString.Contains one.Place.Line then Error one.Name else Ok(one :: all)) (Ok [])
+
+    /// How bindings of a type name what only that sees. `self` is what they call their object; `_` where they do not.
+    let innerOf (sees: TypeScope) (isInstance: bool) (self: string) (bindings: Placed list) : Inner =
+        let isPattern (one: Placed) = one.Union = "SynPat" || one.Union = "SynSimplePat"
+        let binds (name: string) (part: Placed) = below part |> Seq.filter isPattern |> Seq.collect below |> Seq.exists (fun one -> one.Word = Some name)
+        let codeOf (binding: Placed) = nodes "SynExpr" binding @ (patternOf binding |> Option.bind (node "SynArgPats") |> Option.toList)
+        // What stands for the object may stand for another within.
+        let hasObject = isInstance && not (bindings |> List.exists (codeOf >> List.exists (binds self)))
+        let isSeen (one: Use) =
+            match sees.Functions.TryFind one.Name with
+            | Some isStatic -> isStatic || hasObject
+            | None -> hasObject && (if one.IsSet then sees.Mutable else sees.State).Contains one.Name
+        let found = bindings |> List.map (fun binding -> usesOf (sees.Hidden - (patternOf binding |> Option.map argumentsOf |> Option.defaultValue Set.empty)) binding)
+        let uses = found |> List.collect (function Ok uses -> uses | Error _ -> [])
+        let hidden =
+            found |> List.tryPick (function Error name -> Some name | Ok _ -> None)
+            |> Option.orElse (uses |> List.tryFind (isSeen >> not) |> Option.map (fun one -> one.Name))
+        let uses = if hidden.IsSome then [] else uses
+        let state = uses |> List.filter (fun one -> not (sees.Functions.ContainsKey one.Name))
+        let ofLets = uses |> List.filter (fun one -> sees.Functions.ContainsKey one.Name)
+        let needsObject = not (List.isEmpty state) || ofLets |> List.exists (fun one -> not sees.Functions.[one.Name])
+        let isUnnamed = self = "_" && needsObject
+        let self = if isUnnamed then "objectOfSwap" else self
+        { State = Set.ofList [ for one in state -> one.Name ]
+          LetUses = [ for one in ofLets -> { Function = one.Name; Place = one.Place; Applied = one.Applied } ]
+          Hidden = hidden
+          IsUnnamed = isUnnamed
+          Self = self
+          OfObject = [ for one in state -> inserted one.Place.Line one.Place.Column (self + ".") ] }
 
     /// Whether nothing else stands in its lines.
     let hasItsLines (place: Place) =
@@ -563,35 +652,24 @@ type private Reader(lines: string[], inString: Set<int>) =
                     let text = textOf part.Place
                     let mentioned = wordsIn (Layout.code text)
                     let self = match self with Some "__" | None -> "_" | Some name -> name
-                    let isPattern (one: Placed) = one.Union = "SynPat" || one.Union = "SynSimplePat"
-                    let binds (name: string) (part: Placed) = below part |> Seq.filter isPattern |> Seq.collect below |> Seq.exists (fun one -> one.Word = Some name)
-                    // What stands for the object may stand for another within.
-                    let isRebound = nodes "SynExpr" binding @ arguments |> List.exists (binds self)
-                    let isReadable (name, _, isSet) = (if isSet then sees.Mutable else sees.State).Contains name
-                    let state, hidden =
-                        match usesOf (sees.Hidden - argumentsOf pattern) binding with
-                        | Error name -> [], Some name
-                        | Ok uses ->
-                            match uses |> List.tryFind (fun one -> not isInstance || isRebound || not (isReadable one)) with
-                            | None -> uses, None
-                            | Some (name, _, _) -> [], Some name
-                    let isUnnamed = self = "_" && not (List.isEmpty state)
-                    let self = if isUnnamed then "objectOfSwap" else self
-                    let ofSelf = [ if isUnnamed then for place in Option.toList selfPlace -> { Line = place.Line; Column = place.Column; Length = place.EndColumn - place.Column; Text = self } ]
-                    let ofObject = [ for _, place, _ in state -> inserted place.Line place.Column (self + ".") ]
+                    let inner = innerOf sees isInstance self [ binding ]
+                    let self = inner.Self
+                    let ofSelf = [ if inner.IsUnnamed then for place in Option.toList selfPlace -> { Line = place.Line; Column = place.Column; Length = place.EndColumn - place.Column; Text = self } ]
                     { Scope = scope
                       Kind =
                         Member
                             { Type = owner
                               Parameters = parameters
                               IsStatic = not isInstance
+                              IsLet = false
                               IsProperty = List.isEmpty arguments
                               TakesUnit = takesUnit
                               Self = self
                               Ordinal = 0
-                              State = Set.ofList [ for name, _, _ in state -> name ]
-                              StateNames = ofSelf @ ofObject
-                              Hidden = hidden
+                              State = inner.State
+                              StateNames = ofSelf @ inner.OfObject
+                              LetUses = inner.LetUses
+                              Hidden = inner.Hidden
                               AfterName = afterName
                               IsTaken = isOfInterface || isOverride
                               Untyped = if isOfInterface || isOverride then reader.Untyped arguments else [] }
@@ -604,7 +682,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Words = mentioned
                       Attributes = attributes
                       Arguments = (if self = "_" then argumentsOf pattern else (argumentsOf pattern).Add self)
-                      Rewritten = ofObject @ optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])
+                      Rewritten = inner.OfObject @ optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])
                       HandedOver = handedOver part
                       HasComputation = hasComputation part
                       HasAnonymous = hasAnonymous part
@@ -615,6 +693,73 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Fixed = if isInline binding then Some "it is inline, so its callers contain it" else fixedBy binding attributes })
             | _ -> None
         | _ -> None
+
+    /// The functions that one `let` binds in a type, as one declaration that can be replaced alone; None where they are a part of the type.
+    member private _.LetFunctions(scope: Scope, openings: Opening list, isRecursive: bool, owner: string, parameters: string list, sees: TypeScope, self: string option, part: Placed) : Item option =
+        let isStatic = match flags part with isStatic :: _ -> isStatic | [] -> false
+        let named = nodes "SynBinding" part |> List.map (fun binding -> binding, patternOf binding |> Option.bind nameIn)
+        let isPlain (name: string) = name |> Seq.forall (fun c -> Char.IsLetterOrDigit c || c = '_' || c = '\'')
+        // Where what stands for the object is taken, before all else.
+        let isFollowedByTypes (place: Place) = lines.[place.EndLine - 1].Substring(place.EndColumn).TrimStart().StartsWith("<", StringComparison.Ordinal)
+        let takesObject (binding: Placed, found: (string * Place * Placed list) option) =
+            match found with
+            | Some (name, _, _) when not (isPlain name && List.isEmpty (attributesOf binding)) || isInline binding || isMutable binding -> None
+            | Some (_, _, first :: _) when first.Place.IsKnown -> Some(first.Place.Line, first.Place.Column)
+            | Some (_, place, []) when (expressionOf binding |> Option.exists isLambda) && not (isFollowedByTypes place) -> Some(place.EndLine, place.EndColumn)
+            | _ -> None
+        let taking = List.map takesObject named
+        // Which type a function of a generic one is of, it is not told where it takes no object.
+        let isOfUnknown = isStatic && not (List.isEmpty parameters)
+        if not (hasItsLines part.Place) || List.isEmpty named || List.exists Option.isNone taking || isOfUnknown then None
+        else
+            let names = [ for _, found in named -> (let name, _, _ = found.Value in name) ]
+            let inner = innerOf sees (not isStatic) (if isStatic then "_" else defaultArg self "_") (List.map fst named)
+            let kind = if List.isEmpty parameters then owner else owner + "<" + String.Join(", ", parameters) + ">"
+            let self = if inner.Self = "_" then "objectOfSwap" else inner.Self
+            let ofObject = if isStatic then [] else [ for line, column in List.choose id taking -> inserted line column (" (" + self + ": " + kind + ") ") ]
+            let toLet = lines.[part.Place.Line - 1].IndexOf("let", part.Place.Column, StringComparison.Ordinal) - part.Place.Column
+            let ofKeyword = [ if toLet > 0 then { Line = part.Place.Line; Column = part.Place.Column; Length = toLet; Text = "" } ]
+            let text = textOf part.Place
+            let mentioned = wordsIn (Layout.code text)
+            // What is bound above it decides what its names mean.
+            let seen = Set.toList inner.State @ [ for one in inner.LetUses -> one.Function ] |> List.distinct |> List.sort
+            Some
+                { Scope = scope
+                  Kind =
+                    Member
+                        { Type = owner
+                          Parameters = parameters
+                          IsStatic = isStatic
+                          IsLet = true
+                          IsProperty = false
+                          TakesUnit = false
+                          Self = self
+                          Ordinal = 0
+                          State = inner.State
+                          StateNames = inner.OfObject
+                          LetUses = inner.LetUses
+                          Hidden = inner.Hidden
+                          AfterName = part.Place.Line, part.Place.Column
+                          IsTaken = false
+                          Untyped = [] }
+                  Names = names
+                  CompiledNames = names
+                  Line = part.Place.Line
+                  EndLine = part.Place.EndLine
+                  Column = part.Place.Column
+                  Text = textAt part.Place mentioned (String.Join(" ", text :: seen))
+                  Words = mentioned
+                  Attributes = []
+                  Rewritten = ofKeyword @ ofObject @ inner.OfObject
+                  Arguments = named |> Seq.choose (fst >> patternOf) |> Seq.map argumentsOf |> Set.unionMany |> Set.add self
+                  HandedOver = handedOver part
+                  HasComputation = hasComputation part
+                  HasAnonymous = hasAnonymous part
+                  Openings = openings
+                  IsRecursiveScope = isRecursive
+                  IsInline = false
+                  Reach = InModule
+                  Fixed = None }
 
     /// A type: its members one by one, and the rest of it as its shape.
     member private reader.Type(scope: Scope, openings: Opening list, isRecursive: bool, from: int, part: Placed) =
@@ -648,21 +793,38 @@ type private Reader(lines: string[], inString: Set<int>) =
         let bound = Seq.append ofConstructor (ofLets lets) |> placesIn |> Seq.countBy fst |> List.ofSeq
         // Of what bears one name the object keeps each under a name of its own.
         let once = Set.ofList [ for name, count in bound do if count = 1 then name ]
-        let sees =
-            { Hidden = Set.ofList (List.map fst bound)
-              State = Set.intersect once (namesIn ofConstructor + namesOf values)
-              Mutable = Set.intersect once (values |> List.filter isMutable |> namesOf) }
+        let seesOf (hidden: Set<string>) (functions: Map<string, bool>) =
+            let seen = Set.intersect once hidden
+            { Hidden = hidden
+              State = Set.intersect seen (namesIn ofConstructor + namesOf values)
+              Mutable = Set.intersect seen (values |> List.filter isMutable |> namesOf)
+              Functions = functions }
+        let self = definitions |> List.tryFind (fun one -> one.Case = "ImplicitCtor") |> Option.bind (words >> List.tryHead)
+        // Each `let` sees what stands above it, and itself where it is recursive.
+        let ofLet (seen: Set<string>, functions: Map<string, bool>, items: (Placed * Item) list) (one: Placed) =
+            let own = namesIn (ofLets [ one ])
+            let isRecursiveLet = match flags one with _ :: isRecursive :: _ -> isRecursive | _ -> false
+            let withOwn = (functions, own) ||> Set.fold (fun all name -> all.Add(name, isStatic one))
+            let isOnce = Set.isSubset own once
+            let sees = if isRecursiveLet then seesOf (seen + own) withOwn else seesOf seen functions
+            match (if isOnce then reader.LetFunctions(scope, openings, isRecursive, name, parameters, sees, self, one) else None) with
+            | Some item -> seen + own, withOwn, items @ [ one, item ]
+            | None -> seen + own, functions, items
+        let _, functions, letFunctions = ((namesIn ofConstructor, Map.empty, []), lets) ||> List.fold ofLet
+        let sees = seesOf (Set.ofList (List.map fst bound)) functions
         let ofInterfaces = definitions |> List.filter (fun one -> one.Case = "Interface") |> List.collect (nodes "SynMemberDefn")
         let members =
             (definitions |> List.map (fun one -> false, one)) @ (ofInterfaces |> List.map (fun one -> true, one)) |> List.choose (fun (isOfInterface, one) ->
                 reader.Member(scope, openings, isRecursive, name, parameters, sees, isOfInterface, one) |> Option.map (fun item -> one, item))
+        for _, item in letFunctions do
+            items.Add item
         // Overloads have one name; which is which is told by their order.
         let counted = Dictionary<string, int>()
         for _, item in members do
             let ordinal = match counted.TryGetValue item.Names.Head with | true, count -> count | _ -> 0
             counted.[item.Names.Head] <- ordinal + 1
             items.Add(match item.Kind with Member one -> { item with Kind = Member { one with Ordinal = ordinal } } | Function | Value -> item)
-        let covered = members |> List.map (fun (one, _) -> one.Place)
+        let covered = letFunctions @ members |> List.map (fun (one, _) -> one.Place)
         let isCovered number = covered |> List.exists (fun place -> place.Line <= number && number <= place.EndLine)
         let shape =
             seq { part.Place.Line .. part.Place.EndLine }

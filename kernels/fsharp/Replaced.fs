@@ -124,8 +124,9 @@ let private candidates (owner: Type) (item: Item) (name: string) : MethodInfo li
         | Function -> [ name ]
         | Value -> [ "get_" + name; name ] // a generic one is a method
         | Member one -> if one.IsProperty then [ "get_" + name ] else [ name ]
+    let ofInterface (found: MethodInfo) (name: string) = not item.IsLet && found.Name.EndsWith("." + name, StringComparison.Ordinal)
     owner.GetMethods declared
-    |> Array.filter (fun found -> names |> List.exists (fun name -> found.Name = name || found.Name.EndsWith("." + name, StringComparison.Ordinal)))
+    |> Array.filter (fun found -> names |> List.exists (fun name -> found.Name = name || ofInterface found name))
     |> List.ofArray
 
 /// A type as code names it, from the root; None where that is not known to be the same type. `parameters` are those of the type that the code is of.
@@ -197,7 +198,7 @@ let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (n
         | old ->
             let fits (one: MethodInfo) =
                 signatureOf one = signatureOf replacement
-                && (if item.IsMember then argumentsOf 0 one = argumentsOf (if one.IsStatic then 0 else 1) replacement else groupsOf one = groupsOf replacement)
+                && (if item.IsLet then true elif item.IsMember then argumentsOf 0 one = argumentsOf (if one.IsStatic then 0 else 1) replacement else groupsOf one = groupsOf replacement)
             match old |> List.filter fits with
             | [ _ ] when not replacement.IsPublic -> Error "the compiler keeps its new version private"
             | [ one ] -> Ok(one, replacement)

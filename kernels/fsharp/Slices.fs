@@ -21,10 +21,10 @@ type Slice =
       Names: string list }
 
     /// Whether it is a member that its type has not in the build. It is compiled as one that extends the type.
-    member slice.IsExtension : bool = slice.IsAdded && slice.Item.IsMember
+    member slice.IsExtension : bool = slice.IsAdded && slice.Item.IsMember && not slice.Item.IsLet
 
     /// The modules in its own in which it stands: those that it has in its file, where others see it. A member is seen wherever its type is.
-    member slice.Within : string list = if slice.IsAdded && not slice.IsExtension then slice.Item.Scope.Path else []
+    member slice.Within : string list = if slice.IsAdded && not slice.Item.IsMember then slice.Item.Scope.Path else []
 
     /// Whether code runs that makes it.
     member slice.IsMade : bool = slice.Item.Kind = Value
@@ -96,6 +96,28 @@ let private headOf (owner: MemberOf) (isStruct: bool) (name: string) : string =
     | true, true -> "let " + name + " ()"
     | true, false -> "let " + name
 
+/// A slice whose code calls the functions that `let` binds in its type where these were compiled: each as what `moduleOf` names, which takes the
+/// object first.
+let withLets (moduleOf: string -> (string * bool) option) (slice: Slice) : Slice =
+    let rewritings (owner: MemberOf) (one: LetUse) : Rewriting list =
+        match moduleOf one.Function with
+        | None -> []
+        | Some (compiled, isStatic) ->
+            let place = one.Place
+            let insteadOf (text: string) = { Line = place.Line; Column = place.Column; Length = place.EndColumn - place.Column; Text = text }
+            let called = (if compiled = slice.Module then "" else compiled + ".") + inCode one.Function
+            match one.Applied with
+            | _ when isStatic -> [ insteadOf called ]
+            | Apart -> [ insteadOf (called + " " + owner.Self) ]
+            | Unapplied -> [ insteadOf ("(" + called + " " + owner.Self + ")") ]
+            | Closely (line, column) -> [ insteadOf ("(" + called + " " + owner.Self + " "); { Line = line; Column = column; Length = 0; Text = ")" } ]
+    match slice.Item.Kind with
+    | Member owner when not (List.isEmpty owner.LetUses) ->
+        let ofLets = owner.LetUses |> List.collect (rewritings owner)
+        let kind = Member { owner with StateNames = owner.StateNames @ ofLets }
+        { slice with Item = { slice.Item with Kind = kind; Rewritten = slice.Item.Rewritten @ ofLets } }
+    | _ -> slice
+
 /// What a declaration is compiled as: lines with their numbers, where they have one.
 let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : (int option * string) list =
     match slice.Item.Kind with
@@ -103,6 +125,9 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
     | Value ->
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
         |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint (rewritten slice.Item number line))))
+    | Member owner when owner.IsLet ->
+        linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
+        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (rewritten slice.Item number line)))
     | Member owner when slice.IsExtension ->
         let kind = String.Join(".", List.map inCode (slice.Item.Scope.Path @ [ owner.Type ]))
         let parameters = if List.isEmpty owner.Parameters then "" else "<" + String.Join(", ", owner.Parameters) + ">"
@@ -161,7 +186,7 @@ let submission (ignoring: string list) (visible: Visible list) (sees: Slice -> V
             let text = if isFixed || content = "" then content else shift + content
             lines.Add { Text = text; Origin = number |> Option.map (fun number -> slice, number) }
         // What the build has too is reached by that.
-        if slice.IsAdded then known <- known @ [ { File = slice.File; Path = item.Scope.Path; Module = slice.Module; IsExtension = slice.IsExtension; Reach = item.Reach } ]
+        if slice.IsAdded && not item.IsLet then known <- known @ [ { File = slice.File; Path = item.Scope.Path; Module = slice.Module; IsExtension = slice.IsExtension; Reach = item.Reach } ]
     for assembly in ignoring do
         add ("[<assembly: System.Runtime.CompilerServices.IgnoresAccessChecksTo(\"" + assembly + "\")>]")
     add "do ()"

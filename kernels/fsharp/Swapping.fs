@@ -103,7 +103,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let isGone (one: Addition) =
             changes |> List.exists (fun change -> one.Of.Path = change.Source.Path && not (change.Added.Contains one.Item.Key))
         [ for one in sources.Additions |> List.sortBy (fun one -> sources.Place one.Of.Path, one.Item.Line) do
-            if not (isAgain (keyOf one.Of.Path one.Item) || isGone one) then
+            if not (one.Item.IsLet || isAgain (keyOf one.Of.Path one.Item) || isGone one) then
                 { Slices.Visible.File = one.Of.Path
                   Slices.Visible.Path = one.Item.Scope.Path
                   Slices.Visible.Module = one.Module
@@ -112,13 +112,22 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
 
     /// Declarations in the order in which they are compiled: that of their file, but that all members of a type see those that are new.
     let inOrder (items: (Item * bool) list) : (Item * bool) list =
-        let ofType (item: Item) = match item.Kind with Member one -> Some(item.Scope, one.Type, one.Parameters.Length) | Function | Value -> None
-        let firstOf (item: Item) = items |> List.map fst |> List.find (fun one -> ofType one = ofType item)
-        items |> List.sortBy (fun (item, isAdded) -> if isAdded && (ofType item).IsSome then (firstOf item).Line, 0, item.Line else item.Line, 1, item.Line)
+        let firstOf (item: Item) = items |> List.map fst |> List.find (fun one -> one.IsOfTypeOf item && not one.IsLet)
+        let isNewMember (item: Item) isAdded = isAdded && item.IsMember && not item.IsLet
+        items |> List.sortBy (fun (item, isAdded) -> if isNewMember item isAdded then (firstOf item).Line, 0, item.Line else item.Line, 1, item.Line)
+
+    /// Slices of one save whose code calls what `let` binds in their types.
+    let withLets (slices: (Change * Slices.Slice) list) : (Change * Slices.Slice) list =
+        let moduleFor (change: Change) (slice: Slices.Slice) (name: string) =
+            slices |> List.tryPick (fun (other, one) ->
+                match one.Item.OfType with
+                | Some owner when owner.IsLet && other.Source.Path = change.Source.Path && one.Item.IsOfTypeOf slice.Item && List.contains name one.Item.Names -> Some(one.Module, owner.IsStatic)
+                | _ -> None)
+        slices |> List.map (fun (change, slice) -> change, Slices.withLets (moduleFor change slice) slice)
 
     /// Compiles declarations, and puts them in the place of those that were built.
     let exchangeWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Exchange.Compiled list, Obstacle list> =
-        let slices = [ for change in changes do for item, isAdded in inOrder change.Items -> change, sliceOf change.Source (item, isAdded) ]
+        let slices = withLets [ for change in changes do for item, isAdded in inOrder change.Items -> change, sliceOf change.Source (item, isAdded) ]
         let visible = stillThere changes
         let names = sources.Baselines |> List.map (fun one -> one.Name)
         let submissionWith (openings: Slices.Slice -> Opening list) =
@@ -173,6 +182,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let before = source.Before.Items |> List.tryFind (fun one -> one.Key = item.Key)
         let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
         if before |> Option.exists (fun old -> old.IsInline || item.IsInline) then Some "inline"
+        elif item.IsLet then None
         elif sources.IsResigned(source, item) then Some "signature"
         elif before.IsNone && item.IsMember then Some "reflection"
         elif item.Kind = Value && before.IsSome then Some "value"

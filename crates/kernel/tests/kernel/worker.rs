@@ -35,6 +35,7 @@ mod standby;
 mod startup;
 
 mod swapping;
+mod swapping_lets;
 mod swapping_values;
 
 mod test_cases;

@@ -269,3 +269,54 @@ type Numbers(x: int) =
 
     interface Collections.IEnumerable with
         member _.GetEnumerator() : Collections.IEnumerator = ((Seq.singleton x) :> Collections.IEnumerable).GetEnumerator()
+
+type Till<'a>(name: string, start: int) =
+    static let kind () = typeof<'a>.Name
+    let mutable total = start
+    let entries = Collections.Generic.List<'a>()
+    let prefix = name + ":"
+
+    let put x =
+        total <- total + x
+        total
+
+    let noted (entry: 'a) =
+        entries.Add entry
+        prefix + string entries.Count
+
+    let shown (x: 'b) (y: 'a) = sprintf "%A/%A/%d" x y total
+    let rec even n = n = 0 || odd (n - 1)
+    and odd n = n <> 0 && even (n - 1)
+    let offset = fun (x: int) -> x + start
+    let raised (x: byref<int>) (by: int) = x <- x + by + start
+    let rise (x: int) = x * 2
+    let deep (x: int) = put x + rise x
+    let opening (x: int) = x + 1
+    let opened = opening start
+
+    member _.Total = total
+    member _.Put(x: int) = put x
+    member _.PutAll(all: int list) = all |> List.map put |> List.sum
+    member _.Noted(entry: 'a) = noted(entry).Length
+    member _.Shown(y: 'a) = shown 'c' y + shown (Some 1) y
+    member _.Even(x: int) = even x, odd x
+    member _.Offset(x: int) = offset x
+    member _.Deep(x: int) = deep x
+    member _.Opened = opened
+
+    member _.Raised(x: int) =
+        let mutable raising = x
+        raised &raising 1
+        raising
+
+    static member Kind = kind ()
+
+type Taxes() =
+    static let rate = 2
+    static let taxed (x: int) = x * 2
+    static let rec down (x: int) = if x = 0 then 0 else down (x - 1)
+    static let rated (x: int) = x * rate
+    member _.Twice(x: int) = taxed (taxed x)
+    static member Taxed(x: int) = taxed x
+    static member Down(x: int) = down x
+    static member Rated(x: int) = rated x

@@ -72,8 +72,9 @@ enum Declaration {
         name: &'static str,
         body: String,
     },
-    /// A type whose objects keep a `p` that they are given and a `q`, where its member mentions them.
+    /// A type whose objects keep a `p` that they are given and a `q`, where its code mentions them.
     Object {
+        bound: Vec<Bound>,
         body: String,
     },
     Module {
@@ -85,6 +86,40 @@ enum Declaration {
 }
 
 use Declaration::{Function, Module, Object, Open, Static, Value as Constant};
+
+/// A function that `let` binds in a type.
+#[derive(Clone)]
+struct Bound {
+    name: &'static str,
+    place: Place,
+    body: String,
+}
+
+/// Where a function is bound in a type. What is static stands first, and sees no object.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Static,
+    AboveValue,
+    BelowValue,
+}
+
+impl Bound {
+    fn of(dice: &mut Dice, others: &[Self]) -> Option<Self> {
+        let name = free_name(dice, &FUNCTIONS, |name| others.iter().any(|one| one.name == name))?;
+        let place = match dice.below(4) {
+            0 => Place::Static,
+            1 => Place::AboveValue,
+            _ => Place::BelowValue,
+        };
+        Some(Self { name, place, body: Self::body_of(dice, place) })
+    }
+
+    fn body_of(dice: &mut Dice, place: Place) -> String {
+        let body = expression(dice, 1);
+        let has = |name: &str| body.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+        if place == Place::Static && (has("p") || has("q")) { Self::body_of(dice, place) } else { body }
+    }
+}
 
 /// Who has a function, and how.
 #[derive(Clone, Copy, PartialEq)]
@@ -152,8 +187,24 @@ fn unused(dice: &mut Dice, names: &[&'static str], declarations: &[Declaration])
             Static { .. } | Object { .. } | Module { .. } | Open(_) => false,
         })
     };
+    free_name(dice, names, is_used)
+}
+
+fn free_name(
+    dice: &mut Dice,
+    names: &[&'static str],
+    is_used: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
     let free: Vec<_> = names.iter().copied().filter(|name| !is_used(name)).collect();
     (!free.is_empty()).then(|| free[dice.below(free.len())])
+}
+
+fn object(dice: &mut Dice) -> Declaration {
+    let mut bound = Vec::new();
+    for _ in 0..dice.below(4) {
+        bound.extend(Bound::of(dice, &bound));
+    }
+    Object { bound, body: expression(dice, 1) }
 }
 
 fn function(dice: &mut Dice, others: &[Declaration]) -> Option<Declaration> {
@@ -183,9 +234,7 @@ fn declarations(dice: &mut Dice, is_nested: bool) -> Vec<Declaration> {
                 let name = dice.one_of(&["Kind", "Sort"]);
                 Some(Static { name, body: member_of(dice, name) })
             }
-            4 if !all.iter().any(|one| matches!(one, Object { .. })) => {
-                Some(Object { body: expression(dice, 1) })
-            }
+            4 if !all.iter().any(|one| matches!(one, Object { .. })) => Some(object(dice)),
             5 if !is_nested && !all.iter().any(|one| matches!(one, Module { .. })) => {
                 Some(Module { name: "Inner", opens_itself: dice.chance(50), inner: declarations(dice, true) })
             }
@@ -232,10 +281,20 @@ fn write_declarations(text: &mut String, space: &str, pad: &str, all: &[Declarat
             Static { name, body } => {
                 writeln!(text, "{pad}type {name} =\n{pad}    static member Run(x: int) : int = {body}\n")
             }
-            Object { body } => {
+            Object { bound, body } => {
+                let functions = |place: Place| {
+                    let keyword = if place == Place::Static { "static let" } else { "let" };
+                    let bound = bound.iter().filter(|one| one.place == place);
+                    bound.fold(String::new(), |text, Bound { name, body, .. }| {
+                        format!("{text}{pad}    {keyword} {name} (x: int) : int = {body}\n")
+                    })
+                };
+                let [first, above, below] =
+                    [Place::Static, Place::AboveValue, Place::BelowValue].map(functions);
                 writeln!(
                     text,
-                    "{pad}type Holder(p: int) =\n{pad}    let q = p * 3\n{pad}    member _.Run(x: int) : int = {body}\n"
+                    "{pad}type Holder(p: int) =\n{first}{above}{pad}    let q = p * 3\n{below}\
+                     {pad}    member _.Run(x: int) : int = {body}\n"
                 )
             }
             Module { name, opens_itself, inner } => {
@@ -328,10 +387,31 @@ impl Source {
                 }
                 Constant { number, .. } => *number = dice.below(99),
                 Static { name, body } => *body = member_of(dice, name),
-                Object { body } => *body = expression(dice, 1),
+                Object { bound, body } => edit_object(dice, bound, body),
                 Module { .. } | Open(_) => {}
             },
         }
+    }
+}
+
+/// Changes one function of a type, its place, or which there are; or its member.
+fn edit_object(dice: &mut Dice, bound: &mut Vec<Bound>, body: &mut String) {
+    if bound.is_empty() || dice.chance(30) {
+        *body = expression(dice, 1);
+        return;
+    }
+    let at = dice.below(bound.len());
+    match dice.below(6) {
+        0 => {
+            bound.remove(at);
+        }
+        1 => bound.extend(Bound::of(dice, &bound.clone())),
+        2 if bound[at].place != Place::Static => {
+            bound[at].place =
+                if bound[at].place == Place::AboveValue { Place::BelowValue } else { Place::AboveValue };
+        }
+        3 => bound.rotate_left(1),
+        _ => bound[at].body = Bound::body_of(dice, bound[at].place),
     }
 }
 
