@@ -128,14 +128,16 @@ class Course:
         self.counts, self.refused, self.times = collections.Counter(), collections.Counter(), []
 
     def compare(self, label, texts, outcomes, outdated=0):
-        """Compares with a clean build of these texts; what is random is asked thrice. Of so many values it was said that they are older."""
+        """Compares with a clean build of these texts; what is random is asked thrice. Of so many values it was said that they are older; where
+        tests differ, a build makes them anew. Gives whether one did."""
         self.clean.save(texts)
         self.clean.build()
         wrong = different(outcomes, self.clean.run(), self.ignored)
         for _ in range(2):
             if wrong:
                 wrong = [name for name in wrong if name in different(self.live.run(), self.clean.run(), self.ignored)]
-        if wrong and outdated:
+        is_built = bool(wrong and outdated)
+        if is_built:
             print(f"said: {label}: {len(wrong)} tests differ, {outdated} values were made before", flush=True)
             self.counts["said"] += 1
             self.live.build()
@@ -143,6 +145,7 @@ class Course:
         self.counts["wrong"] += bool(wrong)
         if wrong:
             print(f"WRONG: {label}: {wrong[:8]} and in all {len(wrong)}", flush=True)
+        return is_built
 
     def save(self, file, number, line):
         """One edit, compared and saved back."""
@@ -151,6 +154,7 @@ class Course:
         lines[number] = line
         made = {file: "\n".join(lines)}
         swaps, took = self.live.session.outcome(self.live.save(made), 30)
+        is_built = False
         obstacles = [obstacle for swap in swaps for obstacle in swap.get("obstacles", [])]
         if obstacles:
             codes = {obstacle["code"] for obstacle in obstacles}
@@ -165,15 +169,15 @@ class Course:
             if took:
                 self.times.append(took)
             print(f"{'runs' if took else 'NOT TOLD'}: {label}: {len(moved)} tests have another outcome, {(took or 0) * 1000:.0f} ms", flush=True)
-            self.compare(label, made, outcomes, sum(len(swap.get("outdated", [])) for swap in swaps))
+            is_built = self.compare(label, made, outcomes, sum(len(swap.get("outdated", [])) for swap in swaps))
         back = {file: self.texts[file]}
         swaps, _ = self.live.session.outcome(self.live.save(back), 30)
         if any(swap.get("obstacles") for swap in swaps):
             print(f"TAKEN BACK, AND REFUSED: {label}: {swaps}"[:600], flush=True)
             self.counts["not taken back"] += 1
             self.live.build()
-        elif not obstacles and any("timedOut" in outcome for outcome in outcomes.values()):
-            # A test that does not end keeps the session's process busy.
+        elif is_built or (not obstacles and any("timedOut" in outcome for outcome in outcomes.values())):
+            # What the build made with the edit is made anew; and a test that does not end keeps the session's process busy.
             self.live.build()
         self.clean.save(back)
 
