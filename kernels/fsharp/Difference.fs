@@ -111,10 +111,10 @@ let obstaclesOf (item: Item) : Reason list =
     let at code reason = Some(obstacle code item.Shown item.Line reason)
     let hidden = item.OfType |> Option.bind (fun one -> one.Hidden)
     [ item.Fixed |> Option.bind (at "fixed")
-      (if item.HasAnonymous then at "anonymous_record" "it has an anonymous record, whose type belongs to the assembly" else None)
+      (if item.NamesAnonymous then at "anonymous_record" "it names the type of an anonymous record, which belongs to the assembly" else None)
       (if Set.isEmpty (Set.intersect item.Words selfAware) then None else at "self_aware" "it asks which assembly or method runs")
       hidden |> Option.bind (fun name -> at "constructor_state" ("it uses `" + name + "`, which only the type's own code can see"))
-      (if item.IsMember && item.Words.Contains "base" then at "base_call" "it calls its base type" else None) ]
+      (if item.OfType |> Option.exists (fun one -> one.CallsBase) then at "base_call" "it calls its base type" else None) ]
     |> List.choose id
 
 /// The names that a declaration gives, as code mentions them.

@@ -61,6 +61,8 @@ type MemberOf =
       LetUses: LetUse list
       /// A name that it uses and that only the type's own code can see, otherwise than as such state or such a function; none where it uses none.
       Hidden: string option
+      /// Whether it calls its base type's members as such.
+      CallsBase: bool
       /// Where what follows the member's name begins: a line, and a column from 0.
       AfterName: int * int
       /// Whether its type takes it from another one, a base or an interface.
@@ -119,9 +121,10 @@ type Item =
       Arguments: Set<string>
       /// The texts of the functions and objects without a name that it hands to methods, which may keep them.
       HandedOver: string list
-      /// Whether it has computation expressions, and anonymous records.
+      /// Whether it has computation expressions, makes anonymous records, and names their types.
       HasComputation: bool
-      HasAnonymous: bool
+      MakesAnonymous: bool
+      NamesAnonymous: bool
       /// What makes names visible to it, in the order in which a later one hides those of an earlier one.
       Openings: Opening list
       /// Whether names declared further down are visible to it anyway.
@@ -372,8 +375,11 @@ type private Reader(lines: string[], inString: Set<int>) =
     /// Older services call it otherwise.
     let hasComputation (part: Placed) = below part |> Seq.exists (fun one -> one.Union = "SynExpr" && (one.Case = "ComputationExpr" || one.Case = "CompExpr"))
 
-    let hasAnonymous (part: Placed) =
-        below part |> Seq.exists (fun one -> (one.Union = "SynExpr" || one.Union = "SynType") && one.Case = "AnonRecd")
+    let makesAnonymous (part: Placed) = below part |> Seq.exists (fun one -> one.Union = "SynExpr" && one.Case = "AnonRecd")
+
+    let namesAnonymous (part: Placed) = below part |> Seq.exists (fun one -> one.Union = "SynType" && one.Case = "AnonRecd")
+
+    let callsBase (part: Placed) = below part |> Seq.exists (fun one -> one.Word = Some "base")
 
     let patternOf (binding: Placed) = node "SynPat" binding
 
@@ -600,7 +606,8 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Rewritten = (match named with [ _, attributes, Some (_, _, [ argument ]) ] -> entryArgument attributes argument | _ -> [])
                   HandedOver = handedOver part
                   HasComputation = hasComputation part
-                  HasAnonymous = hasAnonymous part
+                  MakesAnonymous = makesAnonymous part
+                  NamesAnonymous = namesAnonymous part
                   Openings = openings
                   IsRecursiveScope = isRecursive
                   IsInline = isInline
@@ -670,6 +677,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                               StateNames = ofSelf @ inner.OfObject
                               LetUses = inner.LetUses
                               Hidden = inner.Hidden
+                              CallsBase = callsBase part
                               AfterName = afterName
                               IsTaken = isOfInterface || isOverride
                               Untyped = if isOfInterface || isOverride then reader.Untyped arguments else [] }
@@ -685,7 +693,8 @@ type private Reader(lines: string[], inString: Set<int>) =
                       Rewritten = inner.OfObject @ optionalArguments pattern @ (expressionOf binding |> Option.map functionGiven |> Option.defaultValue [])
                       HandedOver = handedOver part
                       HasComputation = hasComputation part
-                      HasAnonymous = hasAnonymous part
+                      MakesAnonymous = makesAnonymous part
+                      NamesAnonymous = namesAnonymous part
                       Openings = openings
                       IsRecursiveScope = isRecursive
                       IsInline = false
@@ -739,6 +748,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                           StateNames = inner.OfObject
                           LetUses = inner.LetUses
                           Hidden = inner.Hidden
+                          CallsBase = callsBase part
                           AfterName = part.Place.Line, part.Place.Column
                           IsTaken = false
                           Untyped = [] }
@@ -754,7 +764,8 @@ type private Reader(lines: string[], inString: Set<int>) =
                   Arguments = named |> Seq.choose (fst >> patternOf) |> Seq.map argumentsOf |> Set.unionMany |> Set.add self
                   HandedOver = handedOver part
                   HasComputation = hasComputation part
-                  HasAnonymous = hasAnonymous part
+                  MakesAnonymous = makesAnonymous part
+                  NamesAnonymous = namesAnonymous part
                   Openings = openings
                   IsRecursiveScope = isRecursive
                   IsInline = false

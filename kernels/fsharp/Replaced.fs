@@ -19,11 +19,13 @@ let private typeIn (assembly: Assembly) (space: string list) (owner: Type option
         | None -> assembly.GetTypes() |> Array.filter (fun kind -> not kind.IsNested && (if isNull kind.Namespace then "" else kind.Namespace) = String.Join(".", space))
     all |> Array.filter isNamed |> List.ofArray
 
-/// What the compiler says that a type of the assembly is.
-let private isModule (kind: Type) =
+/// Whether the compiler says that a type of an assembly is one of these.
+let private isA (kinds: SourceConstructFlags list) (kind: Type) =
     kind.GetCustomAttributes(typeof<CompilationMappingAttribute>, false)
     |> Seq.cast<CompilationMappingAttribute>
-    |> Seq.exists (fun mapping -> mapping.SourceConstructFlags &&& SourceConstructFlags.KindMask = SourceConstructFlags.Module)
+    |> Seq.exists (fun mapping -> List.contains (mapping.SourceConstructFlags &&& SourceConstructFlags.KindMask) kinds)
+
+let private isModule = isA [ SourceConstructFlags.Module ]
 
 /// The type of the assembly that a module is.
 let moduleOf (assembly: Assembly) (scope: Scope) : Type option =
@@ -48,7 +50,11 @@ let isExpectoTest (assembly: Assembly) (item: Item) : bool =
 /// Whether a copy of a value of this type is not that value: it may be changed in place.
 let canChangeInPlace (kind: Type) : bool =
     let isReadOnly = kind.GetCustomAttributesData() |> Seq.exists (fun one -> one.AttributeType.Name = "IsReadOnlyAttribute")
-    kind.IsValueType && not (kind.IsPrimitive || kind.IsEnum || isReadOnly)
+    // Code of F# has no way to change a tuple, a case or a field that is not mutable.
+    let isFixed =
+        (kind.Namespace = "System" && kind.Name.StartsWith("ValueTuple`", StringComparison.Ordinal))
+        || (isA [ SourceConstructFlags.SumType; SourceConstructFlags.RecordType ] kind && kind.GetProperties() |> Array.forall (fun property -> not property.CanWrite))
+    kind.IsValueType && not (kind.IsPrimitive || kind.IsEnum || isReadOnly || isFixed)
 
 /// Why code beside a type cannot use what a member uses of its object's state; None where it can, or the member uses none.
 let stateObstacle (assembly: Assembly) (item: Item) : string option =
@@ -114,6 +120,11 @@ let private argumentsOf (skip: int) (found: MethodInfo) : (string * bool * strin
     [ for parameter in found.GetParameters() |> Seq.skip skip ->
         parameter.Name, parameter.IsOptional, (if parameter.HasDefaultValue then sprintf "%A" parameter.RawDefaultValue else "") ]
 
+/// Whether a method takes or gives an anonymous record.
+let private hasAnonymous (found: MethodInfo) : bool =
+    let isOne (kind: Type) = (identity 0 kind).Contains "<>f__AnonymousType"
+    isOne found.ReturnType || found.GetParameters() |> Array.exists (fun parameter -> isOne parameter.ParameterType)
+
 let private shown (found: MethodInfo) : string =
     found.Name + "(" + String.Join(", ", [ for parameter in found.GetParameters() -> parameter.ParameterType.Name ]) + "): " + found.ReturnType.Name
 
@@ -163,11 +174,16 @@ let typings (assembly: Assembly) (item: Item) : Rewriting list =
     let inserted (line: int) (column: int) (text: string) = { Line = line; Column = column; Length = 0; Text = text }
     match item.Kind with
     | Member one when not (List.isEmpty one.Untyped) ->
+        // What is only read or only written through its address is marked as that in the assembly, as no function is.
+        let kindOf (parameter: ParameterInfo) =
+            let kind = parameter.ParameterType
+            if kind.IsByRef && not (parameter.IsIn || parameter.IsOut) then inCode one.Parameters (kind.GetElementType()) |> Option.map (fun inner -> "byref<" + inner + ">")
+            else inCode one.Parameters kind
         (match typeOf assembly item.Scope one.Type one.Parameters.Length |> Option.map (fun owner -> candidates owner item item.CompiledNames.Head) with
          | Some [ built ] ->
             let given = built.GetParameters()
             [ for number, place, isBare in one.Untyped do
-                match Array.tryItem number given |> Option.bind (fun parameter -> inCode one.Parameters parameter.ParameterType) with
+                match Array.tryItem number given |> Option.bind kindOf with
                 | None -> ()
                 | Some kind ->
                     if isBare then yield inserted place.Line place.Column "("
@@ -202,5 +218,6 @@ let pair (assembly: Assembly) (compiled: Type) (item: Item) (oldName: string) (n
             match old |> List.filter fits with
             | [ _ ] when not replacement.IsPublic -> Error "the compiler keeps its new version private"
             | [ one ] -> Ok(one, replacement)
+            | [] when hasAnonymous replacement -> Error "it takes or gives an anonymous record, whose type belongs to the assembly"
             | [] -> Error("it takes or gives something else now: " + shown old.Head + " was, " + shown replacement + " is")
             | _ -> Error "several methods of the assembly fit"

@@ -188,6 +188,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         elif item.Kind = Value && before.IsSome then Some "value"
         elif item.Attributes |> List.exists (fun (name, _) -> name = "EntryPoint") then Some "run"
         elif handedOver <> item.HandedOver && not (List.isEmpty handedOver) then Some "closures"
+        elif item.MakesAnonymous then Some "anonymousRecord"
         else None
 
     /// Takes note of what runs now.

@@ -60,6 +60,8 @@ pub enum KeptVersion {
     Inline,
     /// It is gone from its file: what is no source of the project has it as it was built.
     Removed,
+    /// It makes anonymous records: their type is another one than that of those which code that stays as it was built makes.
+    AnonymousRecord,
     /// It is a new member: code that looks for the members of its type finds it after the next build.
     Reflection,
 }
@@ -73,6 +75,7 @@ impl KeptVersion {
             Self::Run => "a run that goes on ends as it began",
             Self::Signature => "with another signature: code of the session calls it as it was",
             Self::Inline => "inline: code of the session contains it as it was built",
+            Self::AnonymousRecord => "its anonymous records have a type of their own until the next build",
             Self::Reflection => "new: reflection finds it after the next build",
             Self::Removed => "gone from its file: code of the session has it as it was built",
         }

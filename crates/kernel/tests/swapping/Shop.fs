@@ -85,6 +85,9 @@ two"""
     let Fixed = 4
 
     let anonymous (x: int) = box {| P = x |}
+    let anonymousPlain (x: int) = {| Q = x |}
+    let anonymousUsed () = (anonymousPlain 1).Q
+    let anonymousTested (x: obj) = match x with :? {| P: int |} as it -> it.P | _ -> 0
     let aware () = "here"
     let original () = origin ()
     let increments () =
@@ -149,6 +152,7 @@ type Basket(start: int) =
     member _.Over(x: int) = "int"
     member _.Over(x: string) = "string"
     override _.ToString() = "basket"
+    member _.Based() = "the base"
 
     interface IDisposable with
         member _.Dispose() = ()
@@ -293,6 +297,7 @@ type Till<'a>(name: string, start: int) =
     let deep (x: int) = put x + rise x
     let opening (x: int) = x + 1
     let opened = opening start
+    let wanted = if start > 0 then ValueSome(struct (start, name)) else ValueNone
 
     member _.Total = total
     member _.Put(x: int) = put x
@@ -303,6 +308,7 @@ type Till<'a>(name: string, start: int) =
     member _.Offset(x: int) = offset x
     member _.Deep(x: int) = deep x
     member _.Opened = opened
+    member _.Wanted = match wanted with ValueSome(struct (x, _)) -> x | ValueNone -> 0
 
     member _.Raised(x: int) =
         let mutable raising = x
@@ -320,3 +326,20 @@ type Taxes() =
     static member Taxed(x: int) = taxed x
     static member Down(x: int) = down x
     static member Rated(x: int) = rated x
+
+[<AbstractClass>]
+type Reading() =
+    abstract Read: source: byref<int> * more: Collections.Generic.List<int> -> int
+
+type TwiceReading() =
+    inherit Reading()
+
+    override _.Read(source, more) =
+        source <- source + more.Count
+        source * 2
+
+    override _.GetHashCode() = base.GetHashCode()
+
+    member this.Of(x: int) =
+        let mutable source = x
+        this.Read(&source, Collections.Generic.List [ 1 ]), source

@@ -806,6 +806,15 @@ const EDITS: &[Edit] = &[
         "Box(1).Shown \"a\"",
         ["\"a1\"", "\"a/1\""],
     ),
+    edit("\"the base\"", "\"the new base\"", "Basket(1).Based()", ["\"the base\"", "\"the new base\""]),
+    edit("source * 2", "source * 20", "TwiceReading().Of 2", ["(6, 3)", "(60, 3)"]),
+    edit(
+        "box {| P = x |}",
+        "box {| P = x; Q = 2 |}",
+        "System.Text.Json.JsonSerializer.Serialize(Basics.anonymous 1)",
+        ["\"{\"P\":1}\"", "\"{\"P\":1,\"Q\":2}\""],
+    ),
+    edit("{| Q = x |}", "{| Q = x + 1 |}", "Basics.anonymousUsed ()", ["1", "2"]),
     // Slashes in an operator begin no comment.
     edit("\"a\" <//> \"b\"", "\"a\" <//> \"z\"", "Slashes.root", ["\"a/b\"", "\"a/z\""]),
     // A value that is generic is a method.
@@ -877,7 +886,7 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("let helped (x: int) = helper x", "let helped (x: int) = shadowed x |> String.length", "declared_below"),
     ("let plain (x: int) = x + 1", "let plain (x: int) = (Round x).GetHashCode()", "declared_below"),
     ("let late (x: int) = helper x", "let late (x: int) = helper x + 1", "ambiguous"),
-    ("box {| P = x |}", "box {| P = x + 1 |}", "anonymous_record"),
+    ("it.P | _ -> 0", "it.P | _ -> 1", "anonymous_record"),
     (
         "let aware () = \"here\"",
         "let aware () = Reflection.Assembly.GetExecutingAssembly().FullName",
@@ -913,6 +922,7 @@ const OBSTACLES: &[(&str, &str, &str)] = &[
     ("    member _.Unit() = 1\n", "", "member"),
     ("static member inline Doubled(x: int) = x + x", "static member inline Doubled(x: int) = x * 3", "fixed"),
     ("override _.ToString() = \"basket\"", "override _.ToString() = base.ToString()", "base_call"),
+    ("= base.GetHashCode()", "= base.GetHashCode() + 1", "base_call"),
     ("open Shop.Early\n", "open Shop.Early\nopen Shop.Earliest\n", "opened"),
     ("open Shop.Early\n", "open Shop.Early\nopen Shop.Nowhere\n", "opened"),
     ("open Shop.Early\n", "", "not_compiled"),

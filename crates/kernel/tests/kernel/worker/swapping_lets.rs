@@ -55,6 +55,7 @@ async fn each_runs_as_saved_whoever_calls_it() {
             "till.Opened, Till<int>(\"\", 1).Opened",
             ["(11, 2)", "(11, 101)"],
         ),
+        ("ValueSome(struct (x, _)) -> x", "ValueSome(struct (x, _)) -> x * 2", "till.Wanted", ["10", "20"]),
         // Members that call them, each in another way.
         ("(x: int) = put x\n", "(x: int) = put x * 0 + 7\n", "till.Put 1", ["", "7"]),
         ("|> List.map put |> List.sum", "|> List.map put |> List.length", "till.PutAll [ 0; 0 ]", ["", "2"]),
