@@ -57,21 +57,24 @@ let keyOf (path: string) (item: Item) : Declaration = { File = path; Key = item.
 
 /// What is to be compiled, and what is to run as it was built, with what that takes of the functions that `let` binds in types: nobody else can
 /// call these, so whatever is compiled calls one that is compiled with it. `runs` tells of what was compiled before.
-let rec private withLets (after: Outline) (difference: Difference) (runs: Item -> bool) (due: Item list) (restored: Item list) : Item list * Item list =
+let rec private withLets (after: Outline) (runs: Item -> bool) (due: Item list) (restored: Item list) : Item list * Item list =
     let isAmong (items: Item list) (item: Item) = items |> List.exists (fun one -> one.Key = item.Key)
     let uses (item: Item) (used: Item) =
         used.IsLet && used.Key <> item.Key && used.IsOfTypeOf item && (item.OfType.Value.LetUses |> List.exists (fun one -> List.contains one.Function used.Names))
-    let mayMean (item: Item) (one: Item) = one.IsLet && one.IsOfTypeOf item && one.Key <> item.Key && List.exists item.Words.Contains one.Names
     let lets = List.filter (fun (item: Item) -> item.IsLet) (due @ restored)
-    // What is new, gone or has another signature is nothing that the build could call.
-    let others = difference.Added @ difference.Removed
-    let isDue (item: Item) =
-        item.IsMember
-        && not (isAmong due item)
-        && (due |> List.exists (fun user -> uses user item) || (runs item && lets |> List.exists (uses item)) || others |> List.exists (mayMean item))
+    let isStale (item: Item) = runs item && not (isAmong restored item) && lets |> List.exists (uses item)
+    let isDue (item: Item) = item.OfType.IsSome && not (isAmong due item) && (due |> List.exists (fun user -> uses user item) || isStale item)
     match after.Items |> List.filter isDue with
     | [] -> due, restored |> List.filter (isAmong due >> not)
-    | more -> withLets after difference runs (due @ more) restored
+    | more -> withLets after runs (due @ more) restored
+
+/// What means something else since a function that `let` binds in its type is new or gone, or is called otherwise, with the names of those.
+let private affectedByLets (after: Outline) (difference: Difference) : (Item * string list) list =
+    let others = difference.Added @ difference.Removed |> List.filter (fun one -> one.IsLet)
+    [ for item in after.Items do
+        match [ for one in others do if one.IsOfTypeOf item && one.Key <> item.Key then yield! List.filter item.Words.Contains one.Names ] with
+        | [] -> ()
+        | names -> item, names ]
 
 /// A file as it is now, beside what was built of it.
 type private Version =
@@ -142,7 +145,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             | _, (true, running) when isChanged item.Key && not (isAffected item.Key || isAdded item.Key || mentionsNews item) -> running.Text <> item.Text
             | _, _ -> differs item
         let isRestored (item: Item) = item.Kind <> Value && not (differs item) && fst (runs item)
-        withLets after difference (runs >> fst) (List.filter isDue after.Items) (List.filter isRestored after.Items)
+        withLets after (runs >> fst) (List.filter isDue after.Items) (List.filter isRestored after.Items)
 
     /// What may mean something else since something else is opened before it: declarations, with what is opened, and what keeps all of it from
     /// being put in.
@@ -253,7 +256,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             if List.length mentioning <= mostElsewhere then []
             else [ refusal path "name" (Path.GetFileName path) 1 (string (List.length mentioning) + " functions of it mention a name that another file has new or no more") ]
         let reopened, refused = if List.isEmpty difference.Obstacles then reopenedIn path difference else [], []
-        let difference = { difference with Affected = difference.Affected @ mentioning @ reopened }
+        let difference = { difference with Affected = difference.Affected @ mentioning @ reopened @ affectedByLets version.Now difference }
         let own = [ for found in difference.Obstacles -> refusal path found.Code found.Name found.Line found.Words ]
         match notModifiable @ own @ List.map ofNews fixedOnes @ held @ mentionedUnread version @ tooMany @ refused with
         | [] ->
@@ -265,7 +268,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             let runsAs (item: Item) = match affected.TryFind item.Key with Some names -> item.Text + "\n" + names | None -> item.Text
             let due, restored = toCompile source version.Now difference (difference.News @ List.map snd elsewhere @ List.collect newsOf paths) remade
             let ofState (item: Item) = Replaced.stateObstacle source.Baseline.Assembly item |> Option.map (refusal path "constructor_state" item.Shown item.Line)
-            let ofExtension (item: Item) = if isAdded item && not item.IsLet then Replaced.extensionObstacle source.Baseline.Assembly item |> Option.map (refusal path "member" item.Shown item.Line) else None
+            let ofExtension (item: Item) = if isAdded item && item.IsMember then Replaced.extensionObstacle source.Baseline.Assembly item |> Option.map (refusal path "member" item.Shown item.Line) else None
             // What is compiled only since other code of its type is.
             let ofOthers = due |> List.filter (fun item -> not (isCompiled item)) |> List.collect obstaclesOf |> List.map (fun one -> refusal path one.Code one.Name one.Line one.Words)
             match List.choose ofState due @ List.choose ofExtension due @ ofOthers with
@@ -316,7 +319,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
 
     /// The declarations of which what keeps changes from being put in may be that they have another signature.
     member _.MayBeResigned(changes: Change list, obstacles: Obstacle list) : Set<Declaration> =
-        let changed = [ for change in changes do for item, isAdded in change.Items do if not ((item.IsMember && not item.IsLet) || isAdded) then change, item ]
+        let changed = [ for change in changes do for item, isAdded in change.Items do if not (item.IsMember || isAdded) then change, item ]
         let isSaid (item: Item) = obstacles |> List.exists (fun one -> one.Code = "signature" && one.Name = item.Shown && one.Line = item.Line)
         let users = [ for change in changes do for user, _ in change.Items -> change.Source.Path, user ]
         let isComplained (path: string, user: Item) =

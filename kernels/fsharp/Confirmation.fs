@@ -117,7 +117,7 @@ let confirm (sources: Sources) (changes: Change list) (slices: (Change * Slices.
         refusal mention.Slice.File code mention.Slice.Item.Shown mention.Line ("it mentions `" + mention.Name + "`, " + reason)
     let newMembers =
         [ for _, slice in slices do if slice.IsExtension then yield! slice.Item.Names
-          for one in sources.Additions do if one.Item.IsMember && not one.Item.IsLet then yield! one.Item.Names ]
+          for one in sources.Additions do if one.Item.IsMember then yield! one.Item.Names ]
         |> Set.ofList
     let obstacleOf (mention: Resolution.Mention) =
         let change = changeOf.[mention.Slice.Module]

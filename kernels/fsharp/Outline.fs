@@ -36,6 +36,10 @@ type LetUse =
       Place: Place
       Applied: Applied }
 
+/// What code calls its object where it has no name for that.
+[<Literal>]
+let private UnnamedSelf = "objectOfSwap"
+
 /// What makes a member of a type a function of its own, or a function that `let` binds in a type.
 type MemberOf =
     { /// The type's name, without what it takes.
@@ -51,7 +55,7 @@ type MemberOf =
       TakesUnit: bool
       /// What the member calls its object; `_` where it does not.
       Self: string
-      /// Which of the members of that name it is, from 0.
+      /// Which of the members of that name it is, from 0; -1 where `let` binds it, as an interface may have a member of that name.
       Ordinal: int
       /// What it uses of what is built with each object: arguments of the type's constructor, and values that `let` binds in it.
       State: Set<string>
@@ -61,6 +65,8 @@ type MemberOf =
       LetUses: LetUse list
       /// A name that it uses and that only the type's own code can see, otherwise than as such state or such a function; none where it uses none.
       Hidden: string option
+      /// Whether something that it makes may keep such a function: a function without a name, an object, or a computation.
+      KeepsLets: bool
       /// Whether it calls its base type's members as such.
       CallsBase: bool
       /// Where what follows the member's name begins: a line, and a column from 0.
@@ -143,7 +149,8 @@ type Item =
     /// What makes it a part of its type; None where it stands in a module.
     member item.OfType = match item.Kind with Member one -> Some one | Function | Value -> None
 
-    member item.IsMember = item.OfType.IsSome
+    /// Whether it is a member, and not bound by `let`.
+    member item.IsMember = item.OfType |> Option.exists (fun one -> not one.IsLet)
 
     /// Whether `let` binds it in a type.
     member item.IsLet = item.OfType |> Option.exists (fun one -> one.IsLet)
@@ -213,6 +220,8 @@ let builderMembers =
 /// The names, operators, keywords and other words of a text; those of strings too.
 let wordsIn (text: string) : Set<string> =
     word.Matches text |> Seq.cast<Match> |> Seq.map (fun found -> found.Value.Trim '`') |> Set.ofSeq
+
+let private staticLet = Regex(@"^\s*(static\s+let)\b", RegexOptions.CultureInvariant)
 
 let private nodes (union: string) (part: Placed) = part.Parts |> List.filter (fun one -> one.Union = union)
 
@@ -461,6 +470,16 @@ type private Reader(lines: string[], inString: Set<int>) =
         | ("Typed" | "Paren"), Some inner -> headOf inner
         | _ -> pattern
 
+    /// Whether a pattern is `()`.
+    let isUnit (pattern: Placed) =
+        (pattern.Case = "Const" || (pattern.Case = "Paren" && pattern.Parts |> List.exists (fun inner -> inner.Case = "Const")))
+        && pattern.Place.Line = pattern.Place.EndLine
+        && lines.[pattern.Place.Line - 1].Substring(pattern.Place.Column, pattern.Place.EndColumn - pattern.Place.Column).Replace(" ", "") = "()"
+
+    /// Whether what code makes may keep functions that it names.
+    let keepsFunctions (part: Placed) =
+        below part |> Seq.exists (fun one -> one.Union = "SynExpr" && List.contains one.Case [ "Lambda"; "MatchLambda"; "ObjExpr"; "ComputationExpr"; "CompExpr"; "Lazy" ])
+
     let isMutable (binding: Placed) = match flags binding with _ :: isMutable :: _ -> isMutable | _ -> false
 
     /// Where the code of a type's binding uses names that only the type sees. An error is a name that is used otherwise.
@@ -536,7 +555,7 @@ type private Reader(lines: string[], inString: Set<int>) =
         let ofLets = uses |> List.filter (fun one -> sees.Functions.ContainsKey one.Name)
         let needsObject = not (List.isEmpty state) || ofLets |> List.exists (fun one -> not sees.Functions.[one.Name])
         let isUnnamed = self = "_" && needsObject
-        let self = if isUnnamed then "objectOfSwap" else self
+        let self = if isUnnamed then UnnamedSelf else self
         { State = Set.ofList [ for one in state -> one.Name ]
           LetUses = [ for one in ofLets -> { Function = one.Name; Place = one.Place; Applied = one.Applied } ]
           Hidden = hidden
@@ -642,13 +661,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                     let named = pattern.Parts |> List.tryFind isLongName |> Option.map (fun one -> one.Parts |> List.filter (fun part -> part.Word.IsSome)) |> Option.defaultValue []
                     let selfPlace = if List.length named > 1 then Some named.Head.Place else None
                     let self = if List.length named > 1 then named.Head.Word else None
-                    let takesUnit =
-                        match arguments with
-                        | [ only ] ->
-                            (only.Case = "Const" || (only.Case = "Paren" && only.Parts |> List.exists (fun inner -> inner.Case = "Const")))
-                            && only.Place.Line = only.Place.EndLine
-                            && lines.[only.Place.Line - 1].Substring(only.Place.Column, only.Place.EndColumn - only.Place.Column).Replace(" ", "") = "()"
-                        | _ -> false
+                    let takesUnit = match arguments with [ only ] -> isUnit only | _ -> false
                     let afterName =
                         if takesUnit then arguments.Head.Place.EndLine, arguments.Head.Place.EndColumn else namePlace.EndLine, namePlace.EndColumn
                     let afterName =
@@ -677,6 +690,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                               StateNames = ofSelf @ inner.OfObject
                               LetUses = inner.LetUses
                               Hidden = inner.Hidden
+                              KeepsLets = not (List.isEmpty inner.LetUses) && (keepsFunctions part || inner.LetUses |> List.exists (fun one -> one.Applied = Unapplied))
                               CallsBase = callsBase part
                               AfterName = afterName
                               IsTaken = isOfInterface || isOverride
@@ -709,29 +723,38 @@ type private Reader(lines: string[], inString: Set<int>) =
         let named = nodes "SynBinding" part |> List.map (fun binding -> binding, patternOf binding |> Option.bind nameIn)
         let isPlain (name: string) = name |> Seq.forall (fun c -> Char.IsLetterOrDigit c || c = '_' || c = '\'')
         // Where what stands for the object is taken, before all else.
-        let isFollowedByTypes (place: Place) = lines.[place.EndLine - 1].Substring(place.EndColumn).TrimStart().StartsWith("<", StringComparison.Ordinal)
         let takesObject (binding: Placed, found: (string * Place * Placed list) option) =
             match found with
             | Some (name, _, _) when not (isPlain name && List.isEmpty (attributesOf binding)) || isInline binding || isMutable binding -> None
             | Some (_, _, first :: _) when first.Place.IsKnown -> Some(first.Place.Line, first.Place.Column)
-            | Some (_, place, []) when (expressionOf binding |> Option.exists isLambda) && not (isFollowedByTypes place) -> Some(place.EndLine, place.EndColumn)
+            | Some (_, place, []) when expressionOf binding |> Option.exists isLambda -> Some(place.EndLine, place.EndColumn)
             | _ -> None
         let taking = List.map takesObject named
-        // Which type a function of a generic one is of, it is not told where it takes no object.
+        // A static function takes no object that would tell the arguments of its generic type.
         let isOfUnknown = isStatic && not (List.isEmpty parameters)
-        if not (hasItsLines part.Place) || List.isEmpty named || List.exists Option.isNone taking || isOfUnknown then None
+        // Comments stand before it.
+        let keyword = seq { part.Place.Line .. part.Place.EndLine } |> Seq.map (fun number -> number, staticLet.Match lines.[number - 1]) |> Seq.tryFind (fun (_, found) -> found.Success)
+        if not (hasItsLines part.Place) || List.isEmpty named || List.exists Option.isNone taking || isOfUnknown || (isStatic && keyword.IsNone) then None
         else
             let names = [ for _, found in named -> (let name, _, _ = found.Value in name) ]
             let inner = innerOf sees (not isStatic) (if isStatic then "_" else defaultArg self "_") (List.map fst named)
             let kind = if List.isEmpty parameters then owner else owner + "<" + String.Join(", ", parameters) + ">"
-            let self = if inner.Self = "_" then "objectOfSwap" else inner.Self
-            let ofObject = if isStatic then [] else [ for line, column in List.choose id taking -> inserted line column (" (" + self + ": " + kind + ") ") ]
-            let toLet = lines.[part.Place.Line - 1].IndexOf("let", part.Place.Column, StringComparison.Ordinal) - part.Place.Column
-            let ofKeyword = [ if toLet > 0 then { Line = part.Place.Line; Column = part.Place.Column; Length = toLet; Text = "" } ]
+            let self = if inner.Self = "_" then UnnamedSelf else inner.Self
+            // What takes `()` alone takes nothing but its object.
+            let unit = match named with [ (_, Some (_, _, [ only ])) ] when not isStatic && isUnit only -> Some only.Place | _ -> None
+            // No column moves: what follows stands in a line of its own.
+            let objectAt (line: int, column: int) =
+                let length = match unit with Some place -> place.EndColumn - column | None -> 0
+                { Line = line; Column = column; Length = length; Text = " (" + self + ": " + kind + ")\n" + String(' ', column + length) }
+            let ofObject = if isStatic then [] else List.choose id taking |> List.map objectAt
+            let ofKeyword =
+                match keyword with
+                | Some (line, found) when isStatic -> [ { Line = line; Column = found.Groups.[1].Index; Length = found.Groups.[1].Length; Text = "let" + String(' ', found.Groups.[1].Length - 3) } ]
+                | _ -> []
             let text = textOf part.Place
             let mentioned = wordsIn (Layout.code text)
             // What is bound above it decides what its names mean.
-            let seen = Set.toList inner.State @ [ for one in inner.LetUses -> one.Function ] |> List.distinct |> List.sort
+            let seen = Set.toList inner.State @ [ for one in inner.LetUses -> one.Function ] @ Option.toList inner.Hidden |> List.distinct |> List.sort
             Some
                 { Scope = scope
                   Kind =
@@ -741,13 +764,14 @@ type private Reader(lines: string[], inString: Set<int>) =
                           IsStatic = isStatic
                           IsLet = true
                           IsProperty = false
-                          TakesUnit = false
+                          TakesUnit = unit.IsSome
                           Self = self
-                          Ordinal = 0
+                          Ordinal = -1
                           State = inner.State
                           StateNames = inner.OfObject
                           LetUses = inner.LetUses
                           Hidden = inner.Hidden
+                          KeepsLets = not (List.isEmpty inner.LetUses) && (keepsFunctions part || inner.LetUses |> List.exists (fun one -> one.Applied = Unapplied))
                           CallsBase = callsBase part
                           AfterName = part.Place.Line, part.Place.Column
                           IsTaken = false
@@ -819,7 +843,7 @@ type private Reader(lines: string[], inString: Set<int>) =
             let isOnce = Set.isSubset own once
             let sees = if isRecursiveLet then seesOf (seen + own) withOwn else seesOf seen functions
             match (if isOnce then reader.LetFunctions(scope, openings, isRecursive, name, parameters, sees, self, one) else None) with
-            | Some item -> seen + own, withOwn, items @ [ one, item ]
+            | Some item -> seen + own, withOwn, items @ [ (one, item) ]
             | None -> seen + own, functions, items
         let _, functions, letFunctions = ((namesIn ofConstructor, Map.empty, []), lets) ||> List.fold ofLet
         let sees = seesOf (Set.ofList (List.map fst bound)) functions
@@ -837,12 +861,13 @@ type private Reader(lines: string[], inString: Set<int>) =
             items.Add(match item.Kind with Member one -> { item with Kind = Member { one with Ordinal = ordinal } } | Function | Value -> item)
         let covered = letFunctions @ members |> List.map (fun (one, _) -> one.Place)
         let isCovered number = covered |> List.exists (fun place -> place.Line <= number && number <= place.EndLine)
-        let shape =
-            seq { part.Place.Line .. part.Place.EndLine }
-            |> Seq.filter (isCovered >> not)
-            |> Seq.map (fun number -> textOf { Line = number; Column = 0; EndLine = number; EndColumn = lines.[number - 1].Length })
-            |> Seq.filter (fun line -> line <> "")
-            |> String.concat "\n"
+        let uncovered =
+            [ for number in part.Place.Line .. part.Place.EndLine do
+                if not (isCovered number) then number, textOf { Line = number; Column = 0; EndLine = number; EndColumn = lines.[number - 1].Length } ]
+        // Which code of the constructor means such a function depends on where that stands.
+        let mentioned = wordsIn (Layout.code (String.Join("\n", List.map snd uncovered)))
+        let places = [ for one, item in letFunctions do if List.exists mentioned.Contains item.Names then one.Place.Line, "let " + String.Join(" ", item.Names) ]
+        let shape = uncovered @ places |> List.sortBy fst |> List.map snd |> List.filter ((<>) "") |> String.concat "\n"
         let fields =
             part
             |> below

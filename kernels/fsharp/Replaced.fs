@@ -53,7 +53,7 @@ let canChangeInPlace (kind: Type) : bool =
     // Code of F# has no way to change a tuple, a case or a field that is not mutable.
     let isFixed =
         (kind.Namespace = "System" && kind.Name.StartsWith("ValueTuple`", StringComparison.Ordinal))
-        || (isA [ SourceConstructFlags.SumType; SourceConstructFlags.RecordType ] kind && kind.GetProperties() |> Array.forall (fun property -> not property.CanWrite))
+        || (isA [ SourceConstructFlags.SumType; SourceConstructFlags.RecordType ] kind && kind.GetProperties declared |> Array.forall (fun property -> not property.CanWrite))
     kind.IsValueType && not (kind.IsPrimitive || kind.IsEnum || isReadOnly || isFixed)
 
 /// Why code beside a type cannot use what a member uses of its object's state; None where it can, or the member uses none.

@@ -156,7 +156,7 @@ type private Found =
 
 /// What is declared at a line of a file. A member is seen where its type is.
 let private declaredAt (outline: Outline) (line: int) : Found option =
-    match outline.Items |> List.tryFind (fun item -> not item.IsMember && item.Line <= line && line <= item.EndLine) with
+    match outline.Items |> List.tryFind (fun item -> item.OfType.IsNone && item.Line <= line && line <= item.EndLine) with
     | Some item -> Some(Whole item)
     | None ->
         match outline.Rest |> List.filter (fun one -> one.Line <= line) with

@@ -21,10 +21,10 @@ type Slice =
       Names: string list }
 
     /// Whether it is a member that its type has not in the build. It is compiled as one that extends the type.
-    member slice.IsExtension : bool = slice.IsAdded && slice.Item.IsMember && not slice.Item.IsLet
+    member slice.IsExtension : bool = slice.IsAdded && slice.Item.IsMember
 
     /// The modules in its own in which it stands: those that it has in its file, where others see it. A member is seen wherever its type is.
-    member slice.Within : string list = if slice.IsAdded && not slice.Item.IsMember then slice.Item.Scope.Path else []
+    member slice.Within : string list = if slice.IsAdded && slice.Item.OfType.IsNone then slice.Item.Scope.Path else []
 
     /// Whether code runs that makes it.
     member slice.IsMade : bool = slice.Item.Kind = Value
@@ -96,18 +96,19 @@ let private headOf (owner: MemberOf) (isStruct: bool) (name: string) : string =
     | true, true -> "let " + name + " ()"
     | true, false -> "let " + name
 
-/// A slice whose code calls the functions that `let` binds in its type where these were compiled: each as what `moduleOf` names, which takes the
-/// object first.
-let withLets (moduleOf: string -> (string * bool) option) (slice: Slice) : Slice =
+/// A slice whose code calls the functions that `let` binds in its type as they were compiled, in the slices that `sliceOf` gives: there they take
+/// the object first.
+let callingLets (sliceOf: string -> Slice option) (slice: Slice) : Slice =
     let rewritings (owner: MemberOf) (one: LetUse) : Rewriting list =
-        match moduleOf one.Function with
+        match sliceOf one.Function |> Option.bind (fun found -> found.Item.OfType |> Option.map (fun bound -> found.Module, bound)) with
         | None -> []
-        | Some (compiled, isStatic) ->
+        | Some (compiled, bound) ->
             let place = one.Place
             let insteadOf (text: string) = { Line = place.Line; Column = place.Column; Length = place.EndColumn - place.Column; Text = text }
             let called = (if compiled = slice.Module then "" else compiled + ".") + inCode one.Function
             match one.Applied with
-            | _ when isStatic -> [ insteadOf called ]
+            | _ when bound.IsStatic -> [ insteadOf called ]
+            | _ when bound.TakesUnit -> [ insteadOf ("(fun () -> " + called + " " + owner.Self + ")") ]
             | Apart -> [ insteadOf (called + " " + owner.Self) ]
             | Unapplied -> [ insteadOf ("(" + called + " " + owner.Self + ")") ]
             | Closely (line, column) -> [ insteadOf ("(" + called + " " + owner.Self + " "); { Line = line; Column = column; Length = 0; Text = ")" } ]
@@ -126,8 +127,10 @@ let private body (outline: Outline) (isStruct: string -> bool) (slice: Slice) : 
         linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
         |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (withoutEntryPoint (rewritten slice.Item number line))))
     | Member owner when owner.IsLet ->
-        linesOf outline slice.Item (slice.Item.Line, slice.Item.Column)
-        |> List.map (fun (number, line) -> Some number, (if outline.InString.Contains number then line else opened (rewritten slice.Item number line)))
+        [ for number, line in linesOf outline slice.Item (slice.Item.Line, slice.Item.Column) do
+            let text = rewritten slice.Item number line
+            if outline.InString.Contains number then Some number, text
+            else for one in text.Split '\n' do Some number, opened one ]
     | Member owner when slice.IsExtension ->
         let kind = String.Join(".", List.map inCode (slice.Item.Scope.Path @ [ owner.Type ]))
         let parameters = if List.isEmpty owner.Parameters then "" else "<" + String.Join(", ", owner.Parameters) + ">"

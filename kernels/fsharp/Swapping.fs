@@ -42,6 +42,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let mutable hear: Affected.Exchanged list -> unit = ignore
     let lastRead = Dictionary<string, string>() // the hashes of files
     let mutable tests: MainstayDisplay.TestsFinding.SavedTests = { Added = []; Gone = Set.empty }
+    let mutable keepers: Set<Declaration> = Set.empty // what the last save compiled again, and what of it keeps older functions
     let mutable testPlaces: Map<string, string * int> = Map.empty
     let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []
 
@@ -51,6 +52,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let isWord (name: string) = name |> Seq.forall (fun c -> Char.IsLetterOrDigit c || c = '_')
         let names =
             match item.Kind with
+            | Member one when one.IsLet -> item.CompiledNames
             | Member _ when not (List.forall isWord item.Names) -> [ "swapped" + string count ]
             | Member _ -> item.Names
             | Function
@@ -113,21 +115,18 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     /// Declarations in the order in which they are compiled: that of their file, but that all members of a type see those that are new.
     let inOrder (items: (Item * bool) list) : (Item * bool) list =
         let firstOf (item: Item) = items |> List.map fst |> List.find (fun one -> one.IsOfTypeOf item && not one.IsLet)
-        let isNewMember (item: Item) isAdded = isAdded && item.IsMember && not item.IsLet
+        let isNewMember (item: Item) isAdded = isAdded && item.IsMember
         items |> List.sortBy (fun (item, isAdded) -> if isNewMember item isAdded then (firstOf item).Line, 0, item.Line else item.Line, 1, item.Line)
 
     /// Slices of one save whose code calls what `let` binds in their types.
-    let withLets (slices: (Change * Slices.Slice) list) : (Change * Slices.Slice) list =
-        let moduleFor (change: Change) (slice: Slices.Slice) (name: string) =
-            slices |> List.tryPick (fun (other, one) ->
-                match one.Item.OfType with
-                | Some owner when owner.IsLet && other.Source.Path = change.Source.Path && one.Item.IsOfTypeOf slice.Item && List.contains name one.Item.Names -> Some(one.Module, owner.IsStatic)
-                | _ -> None)
-        slices |> List.map (fun (change, slice) -> change, Slices.withLets (moduleFor change slice) slice)
+    let callingLets (slices: (Change * Slices.Slice) list) : (Change * Slices.Slice) list =
+        let binds (name: string) (user: Slices.Slice) (one: Slices.Slice) =
+            one.Item.IsLet && one.File = user.File && one.Item.IsOfTypeOf user.Item && List.contains name one.Item.Names
+        slices |> List.map (fun (change, slice) -> change, Slices.callingLets (fun name -> slices |> List.map snd |> List.tryFind (binds name slice)) slice)
 
     /// Compiles declarations, and puts them in the place of those that were built.
     let exchangeWith (isolated: Isolated.Isolated) (changes: Change list) : Result<Exchange.Compiled list, Obstacle list> =
-        let slices = withLets [ for change in changes do for item, isAdded in inOrder change.Items -> change, sliceOf change.Source (item, isAdded) ]
+        let slices = callingLets [ for change in changes do for item, isAdded in inOrder change.Items -> change, sliceOf change.Source (item, isAdded) ]
         let visible = stillThere changes
         let names = sources.Baselines |> List.map (fun one -> one.Name)
         let submissionWith (openings: Slices.Slice -> Opening list) =
@@ -177,17 +176,26 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         | true, running -> running.Text <> change.RunsAs item
         | _ -> source.Before.Items |> List.forall (fun one -> keyOf source.Path one <> key || one.Text <> change.RunsAs item)
 
+    /// Whether what a declaration has made since it was compiled may keep functions that `let` binds in its type, as they were then.
+    let keepsLets (change: Change) (item: Item) : bool =
+        change.Source.Baseline.Current.ContainsKey(keyOf change.Source.Path item) && item.OfType |> Option.exists (fun one -> one.KeepsLets)
+
+    /// Whether a declaration that is compiled only for what it uses is to be told: something of its older version stays.
+    let keepsOlder (change: Change) (item: Item) : bool =
+        keepsLets change item || (item.MakesAnonymous && not (change.Source.Baseline.Current.ContainsKey(keyOf change.Source.Path item)))
+
     /// What of the older version of a declaration stays with those who have it.
     let keptOf (source: Source) (item: Item) : string option =
         let before = source.Before.Items |> List.tryFind (fun one -> one.Key = item.Key)
         let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
         if before |> Option.exists (fun old -> old.IsInline || item.IsInline) then Some "inline"
-        elif item.IsLet then None
-        elif sources.IsResigned(source, item) then Some "signature"
+        // Nobody but what was compiled before can call what `let` binds in a type.
+        elif sources.IsResigned(source, item) then Some(if item.IsLet then "closures" else "signature")
         elif before.IsNone && item.IsMember then Some "reflection"
         elif item.Kind = Value && before.IsSome then Some "value"
         elif item.Attributes |> List.exists (fun (name, _) -> name = "EntryPoint") then Some "run"
         elif handedOver <> item.HandedOver && not (List.isEmpty handedOver) then Some "closures"
+        elif keepers.Contains(keyOf source.Path item) then Some "closures"
         elif item.MakesAnonymous then Some "anonymousRecord"
         else None
 
@@ -219,7 +227,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                     { Affected.Name = item.Shown
                       Affected.Old = [ for old in change.Source.Baseline.Current.[keyOf change.Source.Path item].Methods -> old :> MethodBase ]
                       Affected.New = Affected.AsBuilt
-                      Affected.IsNews = true } ]
+                      Affected.IsNews = isNews change item } ]
         anew @ again
 
     /// What was in a file, as it ran where that was not as it was built, and is not any more.
@@ -230,8 +238,9 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     /// Puts in what differs; gives what runs now and did not before.
     let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
         exchangeAll changes |> Result.map (fun compiled ->
-            let news = [ for change in changes do for item, _ in change.Items do if isNews change item then change.Source, item ]
-            let again = [ for change in changes do for item in change.Restored -> change.Source, item ]
+            let news = [ for change in changes do for item, _ in change.Items do if isNews change item || keepsOlder change item then change.Source, item ]
+            let again = [ for change in changes do for item in change.Restored do if isNews change item then change.Source, item ]
+            keepers <- Set.ofList [ for change in changes do for item, _ in change.Items do if keepsLets change item then keyOf change.Source.Path item ]
             let exchanged = try exchanged changes compiled with _ -> []
             remember changes compiled
             let saved, places = SavedTests.read sources
@@ -351,7 +360,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                     match change with
                     | Ok change ->
                         for item in goneFrom (running.TryFind path |> Option.bind id) change do
-                            yield told (fun _ -> Some "removed") (change.Source, item)
+                            yield told (fun _ -> if item.IsLet then None else Some "removed") (change.Source, item)
                     | Error _ -> () ]
             { Files = filesWhere (fun _ -> true)
               Assemblies = swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct

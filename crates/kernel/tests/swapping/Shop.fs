@@ -292,9 +292,18 @@ type Till<'a>(name: string, start: int) =
     let rec even n = n = 0 || odd (n - 1)
     and odd n = n <> 0 && even (n - 1)
     let offset = fun (x: int) -> x + start
+    /// Deletes nothing.
     let raised (x: byref<int>) (by: int) = x <- x + by + start
     let rise (x: int) = x * 2
     let deep (x: int) = put x + rise x
+    let count () = entries.Count
+    let both () = (1, entries.Count)
+    let added' (x: int) = x + start
+    let Dispose () = total <- 0
+    let sized (x: int) = match x with
+                         | 0 -> "none"
+                         | _ -> "some"
+
     let opening (x: int) = x + 1
     let opened = opening start
     let wanted = if start > 0 then ValueSome(struct (start, name)) else ValueNone
@@ -308,6 +317,11 @@ type Till<'a>(name: string, start: int) =
     member _.Offset(x: int) = offset x
     member _.Deep(x: int) = deep x
     member _.Opened = opened
+    member _.Count = count ()
+    member _.Again() = [ () ] |> List.map count |> List.head
+    member _.Both() = both ()
+    member _.Added(x: int) = added' x
+    member _.Sized(x: int) = sized(x).Substring 0
     member _.Wanted = match wanted with ValueSome(struct (x, _)) -> x | ValueNone -> 0
 
     member _.Raised(x: int) =
@@ -317,8 +331,12 @@ type Till<'a>(name: string, start: int) =
 
     static member Kind = kind ()
 
+    interface IDisposable with
+        member _.Dispose() = Dispose ()
+
 type Taxes() =
     static let rate = 2
+    /// What the static let takes.
     static let taxed (x: int) = x * 2
     static let rec down (x: int) = if x = 0 then 0 else down (x - 1)
     static let rated (x: int) = x * rate

@@ -56,6 +56,16 @@ async fn each_runs_as_saved_whoever_calls_it() {
             ["(11, 2)", "(11, 101)"],
         ),
         ("ValueSome(struct (x, _)) -> x", "ValueSome(struct (x, _)) -> x * 2", "till.Wanted", ["10", "20"]),
+        ("= entries.Count\n", "= entries.Count + 100\n", "till.Count - till.Again()", ["0", "0"]),
+        ("(1, entries.Count)", "(2, entries.Count)", "fst (till.Both())", ["1", "2"]),
+        ("| 0 -> \"none\"", "| 0 -> \"no\"", "till.Sized 0", ["\"none\"", "\"no\""]),
+        ("let added' (x: int) = x + start", "let added' (x: int) = x - start", "till.Added 1", ["11", "-9"]),
+        (
+            "let Dispose () = total <- 0",
+            "let Dispose () = total <- -1",
+            "(let one = Till<int>(\"\", 1) in (one :> System.IDisposable).Dispose(); one.Total)",
+            ["0", "-1"],
+        ),
         // Members that call them, each in another way.
         ("(x: int) = put x\n", "(x: int) = put x * 0 + 7\n", "till.Put 1", ["", "7"]),
         ("|> List.map put |> List.sum", "|> List.map put |> List.length", "till.PutAll [ 0; 0 ]", ["", "2"]),
@@ -152,7 +162,12 @@ async fn what_only_a_build_can_change_of_them_is_said() {
         // The constructor goes on with what it was built with.
         ("let opening (x: int) = x + 1", "let opening (x: int) = int64 x", "name"),
         ("    let opened = opening start", "    let name = \"\"\n    let opened = opening start", "shape"),
-        ("    let put x =\n", "    let inline put x =\n", "shape"),
+        (
+            "    let opening (x: int) = x + 1\n    let opened = opening start\n",
+            "    let opened = opening start\n    let opening (x: int) = x + 1\n",
+            "shape",
+        ),
+        ("    member _.Total = total\n", "    let Total () = total\n", "member"),
         ("let offset = fun", "let mutable offset = fun", "shape"),
         // What is static keeps nothing in objects; in a generic type, there is one for each of its types.
         ("(x: int) = x * rate", "(x: int) = x * rate + 1", "constructor_state"),
