@@ -283,13 +283,13 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
         not (one.IsTaken || isOperator item || List.exists unnamed.Contains item.Names || List.exists isNamesake (before.Items @ after.Items))
     // The constructor goes on with what it was built with.
     let ofLets =
-        let noveltyOf (item: Item) = if not (present.ContainsKey item.Key) then Gone elif known.ContainsKey item.Key then Resigned else New
-        [ for item in added @ removed do
+        // Where it is new or gone, and mentioned there, the type has another shape.
+        [ for item in added do
             match item.OfType with
-            | Some owner when owner.IsLet ->
+            | Some owner when owner.IsLet && known.ContainsKey item.Key ->
                 let what = "the type `" + owner.Type + "`"
                 if after.Rest |> List.exists (fun part -> part.What = what && List.exists (wordsIn part.Text).Contains item.Names) then
-                    obstacle "name" item.Shown item.Line ("it " + (noveltyOf item).Words + ", and what the constructor of " + what + " does mentions it")
+                    obstacle "name" item.Shown item.Line ("it " + Resigned.Words + ", and what the constructor of " + what + " does mentions it")
             | _ -> () ]
     let affected =
         [ for item in staying do

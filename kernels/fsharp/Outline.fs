@@ -691,7 +691,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                               LetUses = inner.LetUses
                               Hidden = inner.Hidden
                               KeepsLets = not (List.isEmpty inner.LetUses) && (keepsFunctions part || inner.LetUses |> List.exists (fun one -> one.Applied = Unapplied))
-                              CallsBase = callsBase part
+                              CallsBase = mentioned.Contains "base" && callsBase part
                               AfterName = afterName
                               IsTaken = isOfInterface || isOverride
                               Untyped = if isOfInterface || isOverride then reader.Untyped arguments else [] }
@@ -772,7 +772,7 @@ type private Reader(lines: string[], inString: Set<int>) =
                           LetUses = inner.LetUses
                           Hidden = inner.Hidden
                           KeepsLets = not (List.isEmpty inner.LetUses) && (keepsFunctions part || inner.LetUses |> List.exists (fun one -> one.Applied = Unapplied))
-                          CallsBase = callsBase part
+                          CallsBase = mentioned.Contains "base" && callsBase part
                           AfterName = part.Place.Line, part.Place.Column
                           IsTaken = false
                           Untyped = [] }
@@ -865,8 +865,8 @@ type private Reader(lines: string[], inString: Set<int>) =
             [ for number in part.Place.Line .. part.Place.EndLine do
                 if not (isCovered number) then number, textOf { Line = number; Column = 0; EndLine = number; EndColumn = lines.[number - 1].Length } ]
         // Which code of the constructor means such a function depends on where that stands.
-        let mentioned = wordsIn (Layout.code (String.Join("\n", List.map snd uncovered)))
-        let places = [ for one, item in letFunctions do if List.exists mentioned.Contains item.Names then one.Place.Line, "let " + String.Join(" ", item.Names) ]
+        let mentioned = lazy (wordsIn (Layout.code (String.Join("\n", List.map snd uncovered))))
+        let places = [ for one, item in letFunctions do if List.exists mentioned.Value.Contains item.Names then one.Place.Line, "let " + String.Join(" ", item.Names) ]
         let shape = uncovered @ places |> List.sortBy fst |> List.map snd |> List.filter ((<>) "") |> String.concat "\n"
         let fields =
             part

@@ -42,7 +42,6 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let mutable hear: Affected.Exchanged list -> unit = ignore
     let lastRead = Dictionary<string, string>() // the hashes of files
     let mutable tests: MainstayDisplay.TestsFinding.SavedTests = { Added = []; Gone = Set.empty }
-    let mutable keepers: Set<Declaration> = Set.empty // what the last save compiled again, and what of it keeps older functions
     let mutable testPlaces: Map<string, string * int> = Map.empty
     let mutable madeEarlier: unit -> Affected.MadeEarlier list = fun () -> []
 
@@ -184,8 +183,8 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     let keepsOlder (change: Change) (item: Item) : bool =
         keepsLets change item || (item.MakesAnonymous && not (change.Source.Baseline.Current.ContainsKey(keyOf change.Source.Path item)))
 
-    /// What of the older version of a declaration stays with those who have it.
-    let keptOf (source: Source) (item: Item) : string option =
+    /// What of the older version of a declaration stays with those who have it. `keepers` are those of the save that may keep older functions.
+    let keptOf (keepers: Set<Declaration>) (source: Source) (item: Item) : string option =
         let before = source.Before.Items |> List.tryFind (fun one -> one.Key = item.Key)
         let handedOver = before |> Option.map (fun one -> one.HandedOver) |> Option.defaultValue []
         if before |> Option.exists (fun old -> old.IsInline || item.IsInline) then Some "inline"
@@ -235,19 +234,19 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let before = defaultArg running change.Source.Before
         before.Items |> List.filter (fun item -> change.After.Items |> List.forall (fun one -> one.Key <> item.Key))
 
-    /// Puts in what differs; gives what runs now and did not before.
-    let putIn (changes: Change list) : Result<(Source * Item) list, Obstacle list> =
+    /// Puts in what differs; gives what runs now and did not before, each with what stays of its older version.
+    let putIn (changes: Change list) : Result<(Source * Item * string option) list, Obstacle list> =
         exchangeAll changes |> Result.map (fun compiled ->
             let news = [ for change in changes do for item, _ in change.Items do if isNews change item || keepsOlder change item then change.Source, item ]
             let again = [ for change in changes do for item in change.Restored do if isNews change item then change.Source, item ]
-            keepers <- Set.ofList [ for change in changes do for item, _ in change.Items do if keepsLets change item then keyOf change.Source.Path item ]
+            let keepers = Set.ofList [ for change in changes do for item, _ in change.Items do if keepsLets change item then keyOf change.Source.Path item ]
             let exchanged = try exchanged changes compiled with _ -> []
             remember changes compiled
             let saved, places = SavedTests.read sources
             tests <- saved
             testPlaces <- places
             try hear exchanged with _ -> ()
-            news @ again)
+            [ for source, item in news @ again -> source, item, keptOf keepers source item ])
 
     /// Puts in what these files, with their texts, have otherwise than the code that runs. A declaration with another signature shows itself
     /// when it was compiled, and then is taken for a new one, which those are to use that mention it.
@@ -334,7 +333,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
     /// Puts the files in as they are now; of those with an unsaved text, as that is.
     member _.Swap(files: string list, unsaved: Map<string, string>) : Swap =
         let isThere, gone = files |> List.partition (fun path -> unsaved.ContainsKey path || File.Exists path)
-        let told (kept: Item -> string option) (source: Source, item: Item) : Swapped = { Name = item.Shown; File = source.Path; Line = item.Line; Kept = kept item }
+        let told (kept: string option) (source: Source, item: Item) : Swapped = { Name = item.Shown; File = source.Path; Line = item.Line; Kept = kept }
         let contents = isThere |> List.map (fun path -> path, (match unsaved.TryFind path with Some text -> hashed text | None -> read path))
         let saved = [ for path, (text, _) in contents -> path, text ]
         let isRenewed = not (List.isEmpty gone) || List.exists isRenewed contents
@@ -360,15 +359,15 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
                     match change with
                     | Ok change ->
                         for item in goneFrom (running.TryFind path |> Option.bind id) change do
-                            yield told (fun _ -> if item.IsLet then None else Some "removed") (change.Source, item)
+                            yield told (if item.IsLet then None else Some "removed") (change.Source, item)
                     | Error _ -> () ]
             { Files = filesWhere (fun _ -> true)
-              Assemblies = swapped |> List.map (fun (source, _) -> source.Baseline.Path) |> List.distinct
-              Swapped = [ for source, item in swapped -> told (keptOf source) (source, item) ] @ removed
+              Assemblies = swapped |> List.map (fun (source, _, _) -> source.Baseline.Path) |> List.distinct
+              Swapped = [ for source, item, kept in swapped -> told kept (source, item) ] @ removed
               Outdated =
                 (if List.isEmpty swapped then []
                  else
-                    let isSwapped = let names = Set.ofList [ for _, item in swapped -> item.Shown ] in names.Contains
+                    let isSwapped = let names = Set.ofList [ for _, item, _ in swapped -> item.Shown ] in names.Contains
                     // The code runs already, whatever can be told of it.
                     try placed (isSwapped) (madeEarlier ()) with _ -> [])
               Obstacles = []
