@@ -276,6 +276,7 @@ async fn a_check_whose_answer_is_lost_with_the_daemon_is_answered_by_the_next() 
     let client = daemon.client(session);
     let running = client.begin("loop").await;
     let survivor = daemon.survivor();
+    survivor.until_ran(1).await;
     let check = survivor.check_in_vain(survivor.job());
     survivor.until_all_acknowledged().await;
     hang_up(client, [running]);
