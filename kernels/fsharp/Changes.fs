@@ -92,7 +92,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
     let additions = Dictionary<Declaration, Addition>()
 
     let outlineOf (baseline: Baseline) (path: string) (text: string) : Result<Outline, Obstacle> =
-        let outline (resolved: string) = parseFile session path resolved |> Result.map (Outline.read resolved)
+        let outline (resolved: string) = parseFile session path resolved |> Result.map (OutlineReader.read resolved)
         match symbolsOf baseline.Path with
         | None when text.Contains "#if " ->
             Error(refusal path "conditional_source" (Path.GetFileName path) 1 "it has conditional code, and what is defined for it in its project is not known")

@@ -422,7 +422,7 @@ type Evaluator(beginning: Hello, complaints: StringWriter) =
         let resolved = Conditionals.resolveWith symbols Splitter.afterToken text
         turns.Check(fun _ ->
             match parseFile session path resolved with
-            | Ok tree -> Some(Outline.read resolved tree)
+            | Ok tree -> Some(OutlineReader.read resolved tree)
             | Error _ -> None)
 
     /// Works with the compiler while the session compiles nothing; what is defined by it is none of the session's.

@@ -124,3 +124,23 @@ let readPlaced (tree: obj) : Placed list = readWith placed tree
 
 /// Whether it is a name of several parts; SDK 6 calls that otherwise.
 let isLongName (part: Placed) : bool = part.Union = "SynLongIdent" || part.Union = "LongIdentWithDots"
+
+/// The parts of a part that are of this union.
+let nodes (union: string) (part: Placed) : Placed list = part.Parts |> List.filter (fun one -> one.Union = union)
+
+/// The first of them.
+let node (union: string) (part: Placed) : Placed option = nodes union part |> List.tryHead
+
+/// The flags of a part, in order.
+let flags (part: Placed) : bool list = part.Parts |> List.choose (fun one -> one.Flag)
+
+/// The names of a part, in order.
+let words (part: Placed) : string list = part.Parts |> List.choose (fun one -> one.Word)
+
+/// All parts below a part, and itself.
+let rec below (part: Placed) : Placed seq =
+    seq {
+        yield part
+        for inner in part.Parts do
+            yield! below inner
+    }

@@ -15,6 +15,11 @@
 #load "../../../../kernels/fsharp/Syntax.fs"
 #load "../../../../kernels/fsharp/Layout.fs"
 #load "../../../../kernels/fsharp/Outline.fs"
+#load "../../../../kernels/fsharp/FileText.fs"
+#load "../../../../kernels/fsharp/Bindings.fs"
+#load "../../../../kernels/fsharp/Rewritings.fs"
+#load "../../../../kernels/fsharp/TypeScope.fs"
+#load "../../../../kernels/fsharp/OutlineReader.fs"
 #load "../../../../kernels/fsharp/Difference.fs"
 
 open System
@@ -107,7 +112,7 @@ let outlineOf (text: string) : Outline.Outline option =
     let options = { FSharpParsingOptions.Default with SourceFiles = [| "Saved.fs" |] }
     let parsed = checker.ParseFile("Saved.fs", SourceText.ofString resolved, options, cache = false) |> Async.RunSynchronously
     if parsed.Diagnostics |> Array.exists (fun one -> one.Severity = FSharpDiagnosticSeverity.Error) then None
-    else Some(Outline.read resolved (box parsed.ParseTree))
+    else Some(OutlineReader.read resolved (box parsed.ParseTree))
 
 let applied (lines: string[]) (hunk: Hunk) : string =
     String.Join("\n", Seq.concat [ Seq.truncate hunk.Before lines; Seq.ofList hunk.Given; Seq.skip (hunk.Before + hunk.Taken) lines ])
