@@ -255,7 +255,8 @@ impl RunnerFactory for FsharpKernel {
 
     async fn start_mirror(&self, spec: RunnerSpec, observer: StartObserver) -> Result<StartedRunner, Error> {
         let Some(project) = kept_projects::kept(self.copies_of(spec.session)).await else {
-            return Err(unavailable("the session has loaded no project; build it, then `session rebuild`"));
+            let reason = "the session has loaded no project; build it, then `session rebuild`".to_owned();
+            return Err(Error::MirrorUnavailable { reason });
         };
         let Selected { sdk, .. } = self.selected(&spec)?;
         let beginning = StartupContext {

@@ -61,7 +61,7 @@ impl Engine {
         let most = mirrors.terms().mirrors;
         if most == 0 {
             let reason = "`mirrors` in `[tests]` is 0, so unsaved texts are not run".to_owned();
-            return Err(Error::KernelUnavailable { reason });
+            return Err(Error::MirrorUnavailable { reason });
         }
         let (beginning, visible) = self.mirror_beginning(session).await?;
         let terms = &beginning.terms;
@@ -95,7 +95,7 @@ impl Engine {
 
 /// There is no memory for another process.
 pub(crate) fn memory_is_short() -> Error {
-    Error::KernelUnavailable { reason: "memory is short (`mirror-memory-bytes` in `[tests]`)".to_owned() }
+    Error::MirrorUnavailable { reason: "memory is short (`mirror-memory-bytes` in `[tests]`)".to_owned() }
 }
 
 /// What a file says, as editors have it: without the mark of its encoding.

@@ -127,9 +127,9 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// nothing of what the session has done, runs no scripts of the user's, and ends with this process. Dropping the future undoes the start.
     ///
     /// # Errors
-    /// As [`start`](Self::start); [`Error::KernelUnavailable`] also where there is no such thing for its kind, or nothing of a project to load.
+    /// As [`start`](Self::start); [`Error::MirrorUnavailable`] where there is no such thing for its kind, or nothing of a project to load.
     async fn start_mirror(&self, spec: RunnerSpec, _observer: StartObserver) -> Result<StartedRunner, Error> {
-        Err(Error::KernelUnavailable { reason: format!("sessions of kind `{}` have no mirror", spec.kind) })
+        Err(Error::MirrorUnavailable { reason: format!("sessions of kind `{}` have none", spec.kind) })
     }
 
     /// Finds the runner of a session that has outlived the daemon that started it ([`Process::outlives_daemon`](crate::Process::outlives_daemon)), and takes it over:

@@ -10,7 +10,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::NotOffered`], [`Error::NotOfKind`], [`Error::BufferOutdated`],
-    /// [`Error::KernelUnavailable`], [`Error::WorkerFailed`], [`Error::Timeout`], and what is wrong with the text's form.
+    /// [`Error::MirrorUnavailable`], [`Error::KernelUnavailable`], [`Error::WorkerFailed`], [`Error::Timeout`], and what is wrong with the text's form.
     pub async fn put_buffer(&self, session: SessionId, buffer: NewBuffer) -> Result<BufferRun, Error> {
         self.must_drive(session).await?;
         self.engine.put_buffer(session, buffer).await

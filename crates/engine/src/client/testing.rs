@@ -68,7 +68,7 @@ impl Client {
                 self.engine.measure(session, what).await?;
                 reached = self.query(session, query).await?.coverage()?;
             }
-            (None, true) => return Err(Error::KernelUnavailable { reason: TOO_OLD.to_owned() }),
+            (None, true) => return Err(Error::MirrorUnavailable { reason: TOO_OLD.to_owned() }),
             (Some(what), false) => match self.engine.measure_in_background(session, what) {
                 Stage::UnderWay => measuring = true,
                 Stage::Failed(reason) => {

@@ -360,6 +360,12 @@ pub enum Error {
         /// The reason why the kernel is unavailable.
         reason: String,
     },
+    /// There can be no process beside that of the session, which unsaved texts and measured tests need.
+    #[error("no process can be started beside the session's: {reason}")]
+    MirrorUnavailable {
+        /// The reason why there is none.
+        reason: String,
+    },
     /// The tool worker of this kind cannot be started as the settings say, or does not take calls.
     #[error("the tool worker cannot be used: {reason}")]
     ToolWorkerUnavailable {

@@ -123,6 +123,8 @@ table! {
     KernelUnknown { kind } => Invalid, "kernel_unknown", find_kernel(kind);
     KernelUnavailable => Unavailable, "kernel_unavailable",
         "`mainstay kernel doctor KIND` says what is missing; `mainstay kernel install fsharp` and `mainstay kernel install python` install what such sessions need.";
+    MirrorUnavailable => Unavailable, "mirror_unavailable",
+        "Save the file, and its tests run in the session. `[tests]` of `config.toml` has `mirrors` and `mirror-memory-bytes`; a session whose worker is of an older version is rebuilt first.";
     ToolWorkerUnavailable => Unavailable, "tool_worker_unavailable",
         "Correct `command` in `[tool-workers.NAME]` of `config.toml`, or what that command lacks; restart the daemon where you have changed the settings.";
     WorkerFailed => Unavailable, "worker_failed", "Stop the session and use it again; see the daemon's log for more.";

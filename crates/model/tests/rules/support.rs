@@ -890,6 +890,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::InvalidArgument { argument: text("name"), reason: text("it must not be empty") },
         Error::KernelUnknown { kind: SessionKind::new("cobol").unwrap() },
         Error::KernelUnavailable { reason: text("there is no .NET SDK") },
+        Error::MirrorUnavailable { reason: text("`mirrors` in `[tests]` is 0") },
         Error::ToolWorkerUnavailable { reason: text("`/nowhere/tool` could not be started") },
         Error::WorkerFailed { reason: text("its channel closed") },
         Error::Timeout { limit_ms: 30_000 },
