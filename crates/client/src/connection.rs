@@ -17,12 +17,10 @@ use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use crate::receiver::{Answer, MessageSinks, PendingRequests, receive};
 use crate::socket::reach;
 
-/// What is written to the daemon, a line a message.
-type Lines = FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>;
-
 /// A connection to the daemon.
 pub struct Client {
-    outgoing: tokio::sync::Mutex<Lines>,
+    /// What is written to the daemon, a line a message.
+    outgoing: mpsc::UnboundedSender<String>,
     /// Who waits for an answer; why the connection ended, once it has.
     waiting: PendingRequests,
     last_id: AtomicU64,
@@ -82,9 +80,10 @@ impl Client {
             warm_up: warm_up_in,
         };
         tokio::spawn(receive(FramedRead::new(read, LinesCodec::new()), sinks));
-        let write: Box<dyn AsyncWrite + Send + Unpin> = Box::new(write);
+        let (outgoing, lines) = mpsc::unbounded_channel();
+        tokio::spawn(send(lines, FramedWrite::new(write, LinesCodec::new())));
         let mut client = Self {
-            outgoing: tokio::sync::Mutex::new(FramedWrite::new(write, LinesCodec::new())),
+            outgoing,
             waiting,
             last_id: AtomicU64::new(0),
             warm_up,
@@ -95,7 +94,7 @@ impl Client {
         Ok((client, events))
     }
 
-    /// Calls a method and waits for its answer.
+    /// Calls a method and waits for its answer. The request is on its way once the future was polled, and stays so where the future is dropped.
     ///
     /// # Errors
     /// What the daemon answers; as [`Client::lost`] where the connection ends.
@@ -104,7 +103,7 @@ impl Client {
         let text = line(&Outgoing::Request { jsonrpc: Version::Two, id, method: M::NAME, params })?;
         let answer = self.expect(id)?;
         // Where nothing can be written any more, what the daemon said last is still to be read.
-        self.outgoing.lock().await.send(text).await.ok();
+        self.outgoing.send(text).ok();
         let result = answer.await.map_err(|_| self.lost())??;
         serde_json::from_str(result.get()).map_err(|error| Error::BadRequest {
             reason: format!("the daemon's answer to {}: {error}", M::NAME),
@@ -139,6 +138,19 @@ impl Client {
         let (sender, receiver) = oneshot::channel();
         waiting.as_mut().map_err(|error| error.clone())?.insert(id, sender);
         Ok(receiver)
+    }
+}
+
+/// Writes lines until nobody can give more, or nothing can be written any more. The callers do not write: one that is not polled, as in the branch of
+/// a `select!`, would be in the middle of its line, and those that are polled there would wait for it.
+async fn send(
+    mut lines: mpsc::UnboundedReceiver<String>,
+    mut outgoing: FramedWrite<impl AsyncWrite + Unpin, LinesCodec>,
+) {
+    while let Some(line) = lines.recv().await {
+        if outgoing.send(line).await.is_err() {
+            return;
+        }
     }
 }
 
@@ -200,6 +212,22 @@ mod tests {
                 daemon.say(json!({ "id": first["id"], "result": { "url": "http://there" } })).await;
             });
         assert_eq!((link.unwrap().url.as_str(), stopped.unwrap()), ("http://there", Nothing {}));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_not_polled_holds_no_other_up() {
+        let (client, mut daemon) = Daemon::attach().await;
+        let long = client.call(GetLink { session: Some("x".repeat(100_000)) });
+        let mut long = std::pin::pin!(long);
+        assert!(futures::poll!(&mut long).is_pending());
+        let (stopped, ()) = tokio::join!(client.call(StopDaemon {}), async {
+            let (first, second) = (daemon.request().await, daemon.request().await);
+            assert_eq!([&first["method"], &second["method"]], ["daemon/link", "daemon/stop"]);
+            daemon.say(json!({ "id": second["id"], "result": {} })).await;
+            daemon.say(json!({ "id": first["id"], "result": { "url": "http://there" } })).await;
+        });
+        assert_eq!(stopped.unwrap(), Nothing {});
+        assert_eq!(long.await.unwrap().url, "http://there");
     }
 
     #[tokio::test]
