@@ -165,10 +165,13 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
         let ofItems = items |> List.collect (fun (item, _) -> obstaclesOf item) |> List.map (fun one -> refusal path one.Code one.Name one.Line one.Words)
         items, List.choose refused found @ ofItems
 
-    /// A version of a file. `resigned` has what is known to have another signature beside that for which this is so already.
-    let versionWith (resigned: Set<Declaration>) (source: Source) (now: Outline) : Version =
+    /// A version of a file. `resigned` has what is known to have another signature beside that for which this is so already, and `elsewhere` the
+    /// names that other files have otherwise than the build.
+    let versionBeside (elsewhere: News list) (resigned: Set<Declaration>) (source: Source) (now: Outline) : Version =
         let isResigned (key: Key) = let one = { File = source.Path; Key = key } in resigned.Contains one || additions.ContainsKey one
-        { Of = source; Now = now; Difference = between isResigned source.Before now }
+        { Of = source; Now = now; Difference = between isResigned elsewhere source.Before now }
+
+    let versionWith = versionBeside []
 
     let versionOf (resigned: Set<Declaration>) (path: string, text: string) : Result<Version, Obstacle list> =
         let alone result = result |> Result.mapError List.singleton
@@ -191,6 +194,29 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                     | _ -> () ]
         if List.isEmpty found then versions else withMentions (versions @ found)
 
+    /// The names that other files have otherwise than the build and that one can mean, each with its file; `versions` are those that are not as they run.
+    let newsElsewhere (versions: Version list) (path: string) : (string * News) list =
+        [ for other in paths do
+            if other <> path && not (isBefore path other) then
+                let news =
+                    match versions |> List.tryFind (fun one -> one.Of.Path = other) with
+                    | Some one -> one.Difference.News
+                    | None -> newsOf other
+                for one in news do other, one ]
+
+    /// The versions, and those of the files that mention names of them. What contains something of another file that is another function now is
+    /// another one itself.
+    let rec withContaining (resigned: Set<Declaration>) (versions: Version list) : Version list =
+        let all = withMentions versions
+        let contains (version: Version) (elsewhere: News list) =
+            let isAdded (item: Item) = version.Difference.Added |> List.exists (fun one -> one.Key = item.Key)
+            version.Now.Items |> List.exists (fun item -> item.IsInline && not (isAdded item) && List.exists (fun (one: News) -> canMeanWithin item one.Name) elsewhere)
+        let again =
+            [ for version in all do
+                let elsewhere = List.map snd (newsElsewhere all version.Of.Path)
+                if contains version elsewhere then true, versionBeside elsewhere resigned version.Of version.Now else false, version ]
+        if List.exists fst again then withContaining resigned (List.map snd again) else all
+
     /// The tests of Expecto's that hold one of these and stand in a version of a file, directly or through others of it.
     let rec holding (version: Version) (tests: (Source * Outline * Item) list) : Item list =
         let source = version.Of
@@ -201,17 +227,21 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             else version.Now.Items |> List.filter (fun item -> item.Kind = Value && not (isHeld item) && List.exists (canMeanWithin item) names && Replaced.isExpectoTest source.Baseline.Assembly item)
         if List.isEmpty found then [] else found @ holding version (tests @ [ for item in found -> source, version.Now, item ])
 
-    /// What of a file has to be made again since it holds tests of Expecto's that have changed, and what of these something holds that is not.
-    let heldIn (versions: Version list) (version: Version) : Item list * Obstacle list =
+    /// What of a file has to be made again since it is a test of Expecto's that mentions what is otherwise elsewhere, or since it holds tests that are
+    /// made again or have changed; and what of these something holds that is not made again.
+    let heldIn (versions: Version list) (version: Version) (elsewhere: News list) : Item list * Obstacle list =
         let source = version.Of
+        let isTest (item: Item) = item.Kind = Value && Replaced.isExpectoTest source.Baseline.Assembly item
+        let mentioning = version.Now.Items |> List.filter (fun item -> item.Kind = Value && elsewhere |> List.exists (fun one -> canMeanWithin item one.Name) && isTest item)
         let isDue (one: Version) (item: Item) =
             match one.Of.Baseline.Current.TryGetValue(keyOf one.Of.Path item) with
             | true, running -> running.Text <> item.Text
             | _ -> one.Difference.Changed |> List.exists (fun changed -> changed.Key = item.Key)
-        match [ for item in version.Now.Items do if item.Kind = Value && isDue version item && Replaced.isExpectoTest source.Baseline.Assembly item then source, version.Now, item ] with
+        let isMentioning (item: Item) = mentioning |> List.exists (fun one -> one.Key = item.Key)
+        match [ for item in version.Now.Items do if isMentioning item || (item.Kind = Value && isDue version item && isTest item) then source, version.Now, item ] with
         | [] -> [], []
         | (_, _, first) :: _ as tests ->
-            let remade = holding version tests
+            let remade = mentioning @ holding version tests
             let all = tests @ [ for item in remade -> source, version.Now, item ]
             let others =
                 [ for other in paths do
@@ -241,22 +271,25 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
         let path = source.Path
         let isAdded (item: Item) = difference.Added |> List.exists (fun one -> one.Key = item.Key)
         let isCompiled (item: Item) = isAdded item || difference.Changed |> List.exists (fun one -> one.Key = item.Key)
-        let ofOther (other: string) =
-            match versions |> List.tryFind (fun one -> one.Of.Path = other) with
-            | Some one -> one.Difference.News
-            | None -> newsOf other
-        let elsewhere = [ for other in paths do if other <> path && not (isBefore path other) then for one in ofOther other do other, one ]
-        let mentioning, fixedOnes = affectedIn version.Now isCompiled (List.map snd elsewhere)
+        let elsewhere = newsElsewhere versions path
+        let remade, held = heldIn versions version (List.map snd elsewhere)
+        let isRemade (item: Item) = remade |> List.exists (fun one -> one.Key = item.Key)
+        let mentioning, fixedOnes = affectedIn version.Now (fun item -> isCompiled item || isRemade item) (List.map snd elsewhere)
+        // What contains one of these is told of, and what is made again for one, though its text is as it was.
+        let named =
+            [ for item in remade @ List.filter (fun item -> item.IsInline) difference.Added do
+                match [ for one in difference.News @ List.map snd elsewhere do if one.Of.Key <> item.Key && canMeanWithin item one.Name then one.Name.Name ] with
+                | [] -> ()
+                | names -> item, names ]
         let ofNews (found: News, reason: Reason) =
             let other = elsewhere |> List.tryPick (fun (other, one) -> if one = found then Some other else None)
             refusal (defaultArg other path) reason.Code reason.Name reason.Line (if other.IsSome then reason.Words + " (" + Path.GetFileName path + ")" else reason.Words)
-        let remade, held = heldIn versions version
         let notModifiable = [ for code, reason in Option.toList source.Baseline.Obstacle -> refusal path code source.Baseline.Name 1 reason ]
         let tooMany =
             if List.length mentioning <= mostElsewhere then []
             else [ refusal path "name" (Path.GetFileName path) 1 (string (List.length mentioning) + " functions of it mention a name that another file has new or no more") ]
         let reopened, refused = if List.isEmpty difference.Obstacles then reopenedIn path difference else [], []
-        let difference = { difference with Affected = difference.Affected @ mentioning @ reopened @ affectedByLets version.Now difference }
+        let difference = { difference with Affected = difference.Affected @ mentioning @ named @ reopened @ affectedByLets version.Now difference }
         let own = [ for found in difference.Obstacles -> refusal path found.Code found.Name found.Line found.Words ]
         match notModifiable @ own @ List.map ofNews fixedOnes @ held @ mentionedUnread version @ tooMany @ refused with
         | [] ->
@@ -338,7 +371,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
     member _.Changes(saved: (string * string) list, resigned: Set<Declaration>) : (string * Result<Change, Obstacle list>) list =
         let versions = saved |> List.map (fun (path, text) -> path, versionOf resigned (path, text))
         let refused = [ for path, version in versions do match version with Error obstacles -> path, Error obstacles | Ok _ -> () ]
-        let all = withMentions (versions |> List.choose (fun (_, version) -> match version with Ok one -> Some one | Error _ -> None))
+        let all = withContaining resigned (versions |> List.choose (fun (_, version) -> match version with Ok one -> Some one | Error _ -> None))
         refused @ [ for version in all -> version.Of.Path, changeOf all version ] |> List.sortBy (fst >> placeOf)
 
     /// Takes note of what runs now, and of what was compiled for it that the build has not.

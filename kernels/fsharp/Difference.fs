@@ -184,8 +184,9 @@ let private openedOtherwise (before: Opening list) (after: Opening list) : (Open
         let behind all = inContext all |> List.skipWhile (isOther >> not) |> List.map snd |> List.filter shared.Contains
         (inContext before @ inContext after) |> List.filter isOther, List.distinct (behind before @ behind after)
 
-/// The difference of two versions of a file. `isResigned` tells of the declarations whose signature is known to be another.
-let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Difference =
+/// The difference of two versions of a file. `isResigned` tells of the declarations whose signature is known to be another, and `elsewhere` has the
+/// names that other files have otherwise.
+let between (isResigned: Key -> bool) (elsewhere: News list) (before: Outline) (after: Outline) : Difference =
     let known = before.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     let present = after.Items |> List.map (fun item -> item.Key, item) |> Map.ofList
     // What others see or see no more is for them as what is new or gone.
@@ -213,7 +214,7 @@ let between (isResigned: Key -> bool) (before: Outline) (after: Outline) : Diffe
           for item in removed do for name in namesOf before item do { Of = item; Novelty = Gone; Name = name } ]
     // What contains something that is another function now is another one itself.
     let rec withContaining (added: Item list) (staying: Item list) =
-        let news = newsOf added
+        let news = newsOf added @ elsewhere
         match staying |> List.partition (fun one -> one.IsInline && news |> List.exists (fun news -> canMeanWithin one news.Name)) with
         | [], _ -> added, staying
         | more, others -> withContaining (added @ more) others

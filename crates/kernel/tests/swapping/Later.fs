@@ -6,6 +6,9 @@ module Later =
     let readsValue () = Basics.value
     let fromValue = Basics.value + 1
     let callsInline () = Inlines.quadruple 1
+    let inline doublyInlined (x: int) = Basics.inlined x * 2
+    let usesDoubly (x: int) = doublyInlined x
+    let isApart (x: int) = x
 
 type Meter() =
     static let held = Basics.making 2

@@ -118,7 +118,7 @@ let applied (lines: string[]) (hunk: Hunk) : string =
     String.Join("\n", Seq.concat [ Seq.truncate hunk.Before lines; Seq.ofList hunk.Given; Seq.skip (hunk.Before + hunk.Taken) lines ])
 
 let verdict (before: Outline.Outline) (after: Outline.Outline) : Verdict =
-    let found = Difference.between (fun _ -> false) before after
+    let found = Difference.between (fun _ -> false) [] before after
     match found.Obstacles with
     | _ :: _ as obstacles -> Refused obstacles
     | [] when not (List.isEmpty found.Reopened) -> Free true

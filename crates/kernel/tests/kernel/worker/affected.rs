@@ -242,4 +242,20 @@ async fn a_change_runs_what_reaches_it_and_then_the_rest_until_the_code_changes_
     assert!(swap.is_applied(), "{swap:?}");
     let run = session.test(&live(Some(TestPart::Reached(run.code.unwrap())), None)).await.run;
     assert!(failed(&run).is_empty() && names(&run).contains("outer.inner.one"), "{run:?}");
+
+    // One that contains an inline function of another file is made again with it, and so is what holds it.
+    let contains =
+        Solution::original("Tests/Tests.fs").replace("Expect.equal 1 1", "Expect.equal (Calc.inlined 1) 7");
+    let swap = solution.save(&session, "Tests/Tests.fs", &contains).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let library = Solution::original("Lib/Lib.fs").replace("= throughInline x\n", "= throughInline x + 1\n");
+    let swap = solution.save(&session, "Lib/Lib.fs", &library).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let run = session.test(&live(None, None)).await.run;
+    let both = ["Lib.Tests.inlined".to_owned(), "outer.inner.one".to_owned()];
+    assert_eq!(failed(&run), both.into(), "{run:?}");
+    let swap = solution.save(&session, "Lib/Lib.fs", &Solution::original("Lib/Lib.fs")).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    let run = session.test(&live(None, None)).await.run;
+    assert!(failed(&run).is_empty() && names(&run).contains("outer.inner.one"), "{run:?}");
 }

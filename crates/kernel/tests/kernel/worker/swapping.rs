@@ -315,6 +315,20 @@ async fn every_save_is_told(shop: &Shop, session: &mut Session) {
     shop.restore("Shop.fs");
     assert!(shop.swap(session, &["Early.fs", "Shop.fs"]).await.is_applied());
 
+    // What contains an inline function of another file is another function itself, and stays so when its own file is saved.
+    shop.save("Shop.fs", "let inline inlined (x: int) = x + 9", "let inline inlined (x: int) = x + 90");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert_eq!(session.value("Later.usesDoubly 1, Basics.usesInlined 1").await, "(182, 91)", "{swap:?}");
+    assert!(kept(&swap).contains(&("Shop.Later.doublyInlined", Some(KeptVersion::Inline))), "{swap:?}");
+    shop.save("Later.fs", "let isApart (x: int) = x", "let isApart (x: int) = x + 1");
+    let swap = shop.swap(session, &["Later.fs"]).await;
+    assert_eq!(session.value("Later.usesDoubly 1, Later.isApart 1").await, "(182, 2)", "{swap:?}");
+    shop.restore("Shop.fs");
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert_eq!(session.value("Later.usesDoubly 1, Later.isApart 1").await, "(20, 2)", "{swap:?}");
+    shop.restore("Later.fs");
+    assert!(shop.swap(session, &["Later.fs"]).await.is_applied());
+
     // Code of the session contains what was inline.
     shop.save("Shop.fs", "let inline inlined (x: int) = x + 9", "let inlined (x: int) = x + 8");
     let swap = shop.swap(session, &["Shop.fs"]).await;
