@@ -202,19 +202,22 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                     match versions |> List.tryFind (fun one -> one.Of.Path = other) with
                     | Some one -> one.Difference.News
                     | None -> newsOf other
-                for one in news do other, one ]
+                for one in seenElsewhere news do other, one ]
 
     /// The versions, and those of the files that mention names of them. What contains something of another file that is another function now is
     /// another one itself.
     let rec withContaining (resigned: Set<Declaration>) (versions: Version list) : Version list =
         let all = withMentions versions
-        let contains (version: Version) (elsewhere: News list) =
-            let isAdded (item: Item) = version.Difference.Added |> List.exists (fun one -> one.Key = item.Key)
-            version.Now.Items |> List.exists (fun item -> item.IsInline && not (isAdded item) && List.exists (fun (one: News) -> canMeanWithin item one.Name) elsewhere)
         let again =
             [ for version in all do
-                let elsewhere = List.map snd (newsElsewhere all version.Of.Path)
-                if contains version elsewhere then true, versionBeside elsewhere resigned version.Of version.Now else false, version ]
+                let isAdded (item: Item) = version.Difference.Added |> List.exists (fun one -> one.Key = item.Key)
+                match version.Now.Items |> List.filter (fun item -> item.IsInline && not (isAdded item)) with
+                | [] -> false, version
+                | inlines ->
+                    let elsewhere = List.map snd (newsElsewhere all version.Of.Path)
+                    if inlines |> List.exists (fun item -> elsewhere |> List.exists (fun one -> canMeanWithin item one.Name)) then
+                        true, versionBeside elsewhere resigned version.Of version.Now
+                    else false, version ]
         if List.exists fst again then withContaining resigned (List.map snd again) else all
 
     /// The tests of Expecto's that hold one of these and stand in a version of a file, directly or through others of it.

@@ -155,11 +155,13 @@ let mentionedIn (file: string) (words: Set<string>) (news: News list) : Reason l
         words.Contains one.Name.Name && (isShown || words.Contains(List.last one.Name.Path))
     news |> List.filter isMentioned |> List.map (fun one -> ofName one file) |> List.distinct
 
+/// The names that other files may mean otherwise. What has another signature may have been seen by others before.
+let seenElsewhere (news: News list) : News list = news |> List.filter (fun one -> one.Of.Reach <> InModule || one.Novelty = Resigned)
+
 /// What of another file may mean something else because of names that are new or gone: declarations, each with these names, and the names
 /// that something mentions which cannot be compiled anew. `isCompiled` tells of what is compiled anyway.
 let affectedIn (outline: Outline) (isCompiled: Item -> bool) (news: News list) : (Item * string list) list * (News * Reason) list =
-    // What has another signature may have been seen by others before.
-    let news = news |> List.filter (fun one -> one.Of.Reach <> InModule || one.Novelty = Resigned)
+    let news = seenElsewhere news
     let found =
         [ for item in outline.Items do
             if not (isCompiled item) then

@@ -35,7 +35,6 @@ type private Reader(text: FileText) =
     let lateOpens = List<string list * int>()
     let allOpens = List<string * int>()
     let namespaces = HashSet<string list>()
-
     let autoOpen = HashSet<string list>()
 
     /// A module that opens itself shows its names where it stands.
@@ -82,7 +81,7 @@ type private Reader(text: FileText) =
           Reach = standing.Reach
           Fixed = None }
 
-    /// What belongs to a type, without what depends on whether it is a member. Its arguments begin behind `place`.
+    /// What belongs to a type, without what depends on whether it is a member. What follows its name begins at this line and column.
     let ofOwner (owner: Owner) (inner: Inner) (part: Placed) (mentioned: Set<string>) (line: int, column: int) : MemberOf =
         { Type = owner.Name
           Parameters = owner.Parameters

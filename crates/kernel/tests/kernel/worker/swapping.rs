@@ -329,6 +329,20 @@ async fn every_save_is_told(shop: &Shop, session: &mut Session) {
     shop.restore("Later.fs");
     assert!(shop.swap(session, &["Later.fs"]).await.is_applied());
 
+    // A private name of another file is nobody else's.
+    shop.save(
+        "Shop.fs",
+        "let inline inlined (x: int) = x + 9",
+        "let inline inlined (x: int) = x + 9\n    let private doublyInlined (x: int) = x",
+    );
+    let swap = shop.swap(session, &["Shop.fs"]).await;
+    assert!(
+        swap.is_applied() && !kept(&swap).iter().any(|(name, _)| name.starts_with("Shop.Later.")),
+        "{swap:?}"
+    );
+    shop.restore("Shop.fs");
+    assert!(shop.swap(session, &["Shop.fs"]).await.is_applied());
+
     // Code of the session contains what was inline.
     shop.save("Shop.fs", "let inline inlined (x: int) = x + 9", "let inlined (x: int) = x + 8");
     let swap = shop.swap(session, &["Shop.fs"]).await;
