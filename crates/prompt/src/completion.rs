@@ -36,10 +36,8 @@ use crate::mentions;
 
 /// How long the editor stands still for an answer.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long an agent's names of commands are: it may have to be started first.
-const AGENT_GIVE_UP: Duration = Duration::from_secs(15);
-/// How long an answer is of use.
-const GIVE_UP: Duration = Duration::from_millis(1_500);
+/// How long the menu waits for an answer: an agent may have to be started for it, and a kernel may load its completer for the first one.
+const GIVE_UP: Duration = Duration::from_secs(15);
 /// What Tab inserts where nothing stands before it.
 const STEP: &str = "    ";
 
@@ -97,9 +95,8 @@ impl DaemonCompleter {
         let (sender, answer) = mpsc::channel();
         let (line, code, prompt_language) = (line.to_owned(), code.to_owned(), self.prompt_language);
         self.flight = Some(PendingQuery { line: line.clone(), as_of: asked.as_of, answer });
-        let limit = if is_of_agent(&line, prompt_language) { AGENT_GIVE_UP } else { GIVE_UP };
         self.runtime.spawn(async move {
-            let proposal = match timeout(limit, propose(&asked, prompt_language, &line, code)).await {
+            let proposal = match timeout(GIVE_UP, propose(&asked, prompt_language, &line, code)).await {
                 Ok(Ok(proposal)) => proposal,
                 // What is known without asking is worth the more.
                 Ok(Err(_)) | Err(_) if is_of_agent(&line, prompt_language) => {

@@ -85,6 +85,17 @@ fn a_person_types_python_whose_kernel_says_what_is_finished() {
     terminal.press(CTRL_C);
     terminal.wait_for_last_line("work>");
 
+    // A completer may take its time, as the first question to IPython does.
+    terminal.enter(
+        "slow = type('Slow', (), {'__dir__': lambda _: __import__('time').sleep(2) or ['in_the_end']})()",
+    );
+    terminal.wait_for_last_line("work>");
+    terminal.press("slow.in_t");
+    terminal.press(TAB);
+    terminal.wait_for("slow.in_the_end");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line("work>");
+
     terminal.enter("input('Your name? ').upper()");
     terminal.wait_for("Your name?");
     terminal.enter("ada");
