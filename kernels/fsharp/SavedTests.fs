@@ -18,7 +18,7 @@ let private aroundTests = Set.ofList [ "SetUpAttribute"; "TearDownAttribute"; "O
 let private ofModule = Set.ofList [ "CompilationMappingAttribute"; "AutoOpenAttribute"; "RequireQualifiedAccessAttribute"; "CompilationRepresentationAttribute" ]
 
 /// Attributes of an assembly that say how many of its tests run at once, which is one here.
-let private ofOrder = Set.ofList [ "CollectionBehaviorAttribute"; "ParallelizableAttribute"; "LevelOfParallelismAttribute"; "NonParallelizableAttribute" ]
+let private ofOrder = Set.ofList [ "CollectionBehaviorAttribute"; "ParallelizationAttribute"; "ParallelizableAttribute"; "LevelOfParallelismAttribute"; "NonParallelizableAttribute" ]
 
 /// Whether an attribute of an assembly is nothing to a single test. Builds of xUnit 3 register what reports on them.
 let private isOfRuns (attribute: Type) = ofOrder.Contains attribute.Name || attribute.Name.StartsWith("Register", StringComparison.Ordinal)

@@ -3,9 +3,10 @@ module internal MainstayDisplay.EngineCalls
 
 open System
 open System.Collections
-open System.Collections.Generic
+open System.Collections.Concurrent
 open System.Reflection
 open System.Reflection.Emit
+open System.Runtime.CompilerServices
 open System.Threading
 
 let private everyMember = BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.Instance ||| BindingFlags.Static
@@ -15,10 +16,21 @@ let private ownPublic = BindingFlags.Public ||| BindingFlags.Instance ||| Bindin
 /// The type of an assembly with this full name.
 let typeIn (assembly: Assembly) (name: string) : Type = assembly.GetType(name, true)
 
-let private propertyNamed (kind: Type) (name: string) : PropertyInfo option =
-    match kind.GetProperty(name, everyMember) with
-    | null -> kind.GetInterfaces() |> Array.tryPick (fun face -> Option.ofObj (face.GetProperty(name, everyMember)))
-    | property -> Some property
+/// What reflection finds of a type, found once.
+let foundOnce (find: Type -> 'T when 'T: not struct) : Type -> 'T =
+    let known = ConditionalWeakTable<Type, 'T>()
+    fun kind -> known.GetValue(kind, fun kind -> find kind)
+
+/// What reflection finds of a type by a name, found once.
+let private foundOnceByName (find: Type -> string -> 'T) : Type -> string -> 'T =
+    let known = foundOnce (fun _ -> ConcurrentDictionary<string, 'T>())
+    fun kind name -> (known kind).GetOrAdd(name, find kind)
+
+let private propertyNamed: Type -> string -> PropertyInfo option =
+    foundOnceByName (fun kind name ->
+        match kind.GetProperty(name, everyMember) with
+        | null -> kind.GetInterfaces() |> Array.tryPick (fun face -> Option.ofObj (face.GetProperty(name, everyMember)))
+        | property -> Some property)
 
 /// What a property of an object has, be it its class's or an interface's; null where there is none.
 let get (owner: obj) (name: string) : obj =
@@ -62,10 +74,14 @@ let private chosen (candidates: 'M list when 'M :> MethodBase) (arguments: obj l
         let left = first.GetParameters() |> Array.skip arguments.Length |> Array.map (fun _ -> Type.Missing)
         Some(first, Array.append arguments left)
 
+let private methodsNamed: Type -> string -> MethodInfo list =
+    foundOnceByName (fun kind name ->
+        let isNamed (m: MethodInfo) = not m.IsGenericMethodDefinition && (m.Name = name || m.Name.EndsWith("." + name, StringComparison.Ordinal))
+        let all = Seq.append (kind.GetMethods everyMember) (kind.GetInterfaces() |> Seq.collect (fun face -> face.GetMethods everyMember))
+        all |> Seq.filter isNamed |> List.ofSeq)
+
 let private invoke (kind: Type) (instance: obj) (name: string) (arguments: obj list) : obj =
-    let isNamed (m: MethodInfo) = not m.IsGenericMethodDefinition && (m.Name = name || m.Name.EndsWith("." + name, StringComparison.Ordinal))
-    let all = Seq.append (kind.GetMethods everyMember) (kind.GetInterfaces() |> Seq.collect (fun face -> face.GetMethods everyMember))
-    match chosen (all |> Seq.filter isNamed |> List.ofSeq) arguments with
+    match chosen (methodsNamed kind name) arguments with
     | Some (m, arguments) -> m.Invoke(instance, BindingFlags.DoNotWrapExceptions ||| BindingFlags.OptionalParamBinding, null, arguments, null)
     | None -> failwithf "%s has no `%s` that takes these %d arguments" kind.FullName name arguments.Length
 
@@ -84,8 +100,10 @@ let make (kind: Type) (arguments: obj list) : obj =
 /// Waits for what a task or a value task gives; null where it gives nothing.
 let waitFor (work: obj) : obj = TestsReflection.settled CancellationToken.None work
 
+let private hasInterface: Type -> string -> bool = foundOnceByName (fun kind name -> kind.GetInterfaces() |> Array.exists (fun face -> face.Name = name))
+
 /// Whether an object is of an interface with this name.
-let isA (name: string) (value: obj) : bool = value.GetType().GetInterfaces() |> Array.exists (fun face -> face.Name = name)
+let isA (name: string) (value: obj) : bool = hasInterface (value.GetType()) name
 
 /// An object of an interface that is known by name only.
 let implementing (face: Type) (answer: MethodInfo -> obj[] -> obj) : obj =

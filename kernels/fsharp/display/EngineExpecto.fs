@@ -28,18 +28,30 @@ let private recordWith (changed: string -> Type -> obj option) (record: obj) : o
 /// How many objects are looked at for where the code of a test begins.
 let private rootLimit = 64
 
+/// What a type is to a search for where the code of a test begins.
+type private Part =
+    { IsFunction: bool
+      /// Whether objects of it are looked at for others.
+      IsFollowed: bool
+      Fields: FieldInfo list }
+
+let private partOf: Type -> Part =
+    foundOnce (fun kind ->
+        let rec isFunction (kind: Type) = not (isNull kind) && ((kind.IsGenericType && kind.GetGenericTypeDefinition() = typedefof<FSharpFunc<_, _>>) || isFunction kind.BaseType)
+        let isAsync = kind.IsGenericType && kind.GetGenericTypeDefinition() = typedefof<Async<_>>
+        { IsFunction = isFunction kind
+          IsFollowed = isFunction kind || isAsync || kind.Name.Contains "@" || FSharpType.IsUnion kind
+          Fields =
+            kind.GetFields(BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic)
+            |> Seq.filter (fun field -> not field.FieldType.IsPrimitive && not field.FieldType.IsPointer)
+            |> List.ofSeq })
+
 /// The types of the functions that a test consists of: its own, and those that it was made of.
 let private rootsOf (test: obj) : string list =
-    let isFunction (kind: Type) =
-        let rec from (kind: Type) = not (isNull kind) && ((kind.IsGenericType && kind.GetGenericTypeDefinition() = typedefof<FSharpFunc<_, _>>) || from kind.BaseType)
-        from kind
-    let isFollowed (kind: Type) = isFunction kind || FSharpType.IsUnion kind || (kind.IsGenericType && kind.GetGenericTypeDefinition() = typedefof<Async<_>>) || kind.Name.Contains "@"
     let fieldsOf (value: obj) =
-        value.GetType().GetFields(BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic)
-        |> Seq.filter (fun field -> not field.FieldType.IsPrimitive && not field.FieldType.IsPointer)
-        |> Seq.map (fun field -> field.GetValue value)
-        |> Seq.filter (fun value -> not (isNull value) && isFollowed (value.GetType()))
-        |> List.ofSeq
+        (partOf (value.GetType())).Fields
+        |> List.map (fun field -> field.GetValue value)
+        |> List.filter (fun value -> not (isNull value) && (partOf (value.GetType())).IsFollowed)
     let rec from (seen: obj list) (left: obj list) =
         match left with
         | [] -> seen
@@ -48,7 +60,7 @@ let private rootsOf (test: obj) : string list =
         | one :: rest -> from (one :: seen) (fieldsOf one @ rest)
     from [] (if isNull test then [] else [ test ])
     |> List.map (fun one -> one.GetType())
-    |> List.filter isFunction
+    |> List.filter (fun kind -> (partOf kind).IsFunction)
     |> List.map (fun kind -> if kind.IsGenericType then kind.GetGenericTypeDefinition().FullName else kind.FullName)
     |> List.distinct
 
@@ -73,7 +85,7 @@ let private engineOf (load: string -> Assembly) (source: Source) (find: (string 
             |> Seq.map (fun one ->
                 { Name = nameOf (get one "name")
                   Categories = []
-                  Skipped = (if text one "state" = "Pending" then Some "pending" else None)
+                  Skipped = (match get (get one "state") "IsPending" with :? bool as isPending when isPending -> Some "pending" | _ -> None)
                   IsExplicit = false
                   Roots = rootsOf (get one "test")
                   Key = null })
@@ -112,7 +124,9 @@ let private engineOf (load: string -> Assembly) (source: Source) (find: (string 
                 configuration |> recordWith (fun name _ ->
                     match name with
                     | "printer" -> Some printer
-                    | "parallel" -> Some(box false)
+                    // Versions call it differently.
+                    | "parallel"
+                    | "runInParallel" -> Some(box false)
                     | _ -> None)
             let work = callStatic evaluation "evalTestsWithCancel" [ token; configuration; test; false ]
             let wait = typeof<Async>.GetMethod("RunSynchronously").MakeGenericMethod(work.GetType().GetGenericArguments())

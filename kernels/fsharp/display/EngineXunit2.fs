@@ -5,9 +5,9 @@ open System
 open System.Collections
 open System.Collections.Generic
 open System.Reflection
-open System.Runtime.CompilerServices
 open System.Threading
 open MainstayDisplay.EngineCalls
+open MainstayDisplay.EngineXunitCases
 open MainstayDisplay.TestsModel
 
 /// Categories and traits, as `name=value`.
@@ -38,56 +38,6 @@ let private optionsOf (face: Type) (values: (string * obj) list) : obj =
             null
         | _ -> null)
 
-/// A test case as xUnit has found it, with the class and the method that it is of.
-type private Discovered = { Class: string; Method: string; Case: obj }
-
-/// What was found in an assembly with a file, in the order in which it was found.
-type private Known =
-    { Cases: Discovered list
-      /// The classes whose cases must be found each time.
-      Anew: Set<string>
-      /// Finds the cases of a class. What they have in common with those that are known, they still have.
-      Find: string -> Discovered list }
-
-let private known = ConditionalWeakTable<Assembly, Known>()
-
-/// Whether an attribute says what tests are without code of others that would have to run for it, and without a value that a test could change.
-let private saysAll (data: CustomAttributeData) : bool =
-    let kind = data.AttributeType
-    let isTrait = kind.GetInterfaces() |> Array.exists (fun face -> face.FullName = "Xunit.Sdk.ITraitAttribute")
-    let hasArray () =
-        data.ConstructorArguments |> Seq.exists (fun all ->
-            match all.Value with
-            | :? IEnumerable as all when not (all :? string) ->
-                all |> Seq.cast<CustomAttributeTypedArgument> |> Seq.exists (fun one -> one.Value :? IEnumerable && not (one.Value :? string))
-            | _ -> false)
-    if TestsReflection.isOf "Xunit.FactAttribute" kind then kind.FullName = "Xunit.FactAttribute" || kind.FullName = "Xunit.TheoryAttribute"
-    elif TestsReflection.isOf "Xunit.Sdk.DataAttribute" kind then kind.FullName = "Xunit.InlineDataAttribute" && not (hasArray ())
-    elif isTrait then kind.FullName = "Xunit.TraitAttribute" || kind.FullName = "Xunit.AssemblyTraitAttribute"
-    elif TestsReflection.isOf "Xunit.CollectionBehaviorAttribute" kind then data.ConstructorArguments |> Seq.forall (fun one -> one.ArgumentType <> typeof<string>)
-    else true
-
-/// Whether what an attribute has for a parameter is given to the test as it stands there: nothing converts it, and no test can change it.
-let private isGivenAsIs (parameter: ParameterInfo) : bool =
-    let kind = parameter.ParameterType
-    kind.IsPrimitive || kind.IsEnum || List.contains kind [ typeof<string>; typeof<decimal>; typeof<obj>; typeof<Type> ]
-
-/// Whether the tests of a class are what its attributes say, and those of the classes below it. A save changes no attribute of what is loaded.
-let rec private isDeclared (kind: Type) : bool =
-    let all = BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.Static ||| BindingFlags.Instance ||| BindingFlags.DeclaredOnly
-    let isDeclaredBy (m: MethodInfo) =
-        let attributes = List.ofSeq (m.GetCustomAttributesData())
-        let isTest = attributes |> List.exists (fun data -> TestsReflection.isOf "Xunit.FactAttribute" data.AttributeType)
-        List.forall saysAll attributes && (not isTest || Array.forall isGivenAsIs (m.GetParameters()))
-    isNull kind
-    || kind = typeof<obj>
-    || (try
-            Seq.forall saysAll (kind.GetCustomAttributesData()) && Array.forall isDeclaredBy (kind.GetMethods all) && isDeclared kind.BaseType
-        with _ -> false)
-
-/// Of so many classes at most the cases are found one class after the other, which takes two threads each; of more, with all others.
-let private mostAnew = 16
-
 let engine (load: string -> Assembly) (source: Source) : Engine =
     let execution, abstractions = load "xunit.execution.dotnet", load "xunit.abstractions"
     let own (name: string) = typeIn execution ("Xunit.Sdk." + name)
@@ -115,29 +65,13 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
         let places = implementing (face "ISourceInformationProvider") (fun m _ -> if m.Name = "Dispose" then null else having (face "ISourceInformation") [])
         make (own "XunitTestFrameworkDiscoverer") [ described; places; deaf ]
 
-    let discoverAll () : Discovered list =
+    let finder () : Finder =
         let discoverer = discoverer ()
-        let cases = discover discoverer []
-        if source.HasFile && (try Seq.forall saysAll (source.Assembly.GetCustomAttributesData()) with _ -> false) then
-            let classes = try List.ofArray (source.Assembly.GetExportedTypes()) with _ -> []
-            let anew = classes |> List.filter (isDeclared >> not) |> List.map (fun kind -> kind.FullName) |> Set.ofList
+        fun owner ->
+            let cases = discover discoverer (match owner with Some owner -> [ owner ] | None -> [])
             // A case reads its own attributes when it is first asked, which is nothing for two threads at once.
             for one in cases do text one.Case "DisplayName" |> ignore
-            if not (List.isEmpty classes) && anew.Count <= mostAnew then known.AddOrUpdate(source.Assembly, { Cases = cases; Anew = anew; Find = fun owner -> discover discoverer [ owner ] })
-        cases
-
-    /// The cases that are known, with those found anew in the places of their classes, or behind all.
-    let discoverAnew (known: Known) : Discovered list =
-        let left = Dictionary<string, Discovered list>()
-        for owner in known.Anew do left.[owner] <- known.Find owner
-        let take (one: Discovered) =
-            match left.TryGetValue one.Class with
-            | true, cases ->
-                left.[one.Class] <- []
-                cases
-            | _ -> [ one ]
-        let inPlace = known.Cases |> List.collect take
-        inPlace @ List.concat left.Values
+            cases
 
     /// Has the collections of some cases run in an order that is nobody's, as xUnit has it for those that it has just found.
     let shuffle (cases: obj list) =
@@ -149,8 +83,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
             | id -> id.SetValue(collection, box (Guid.NewGuid()))
 
     let find () : EngineCase list =
-        let cases = match known.TryGetValue source.Assembly with | true, known when source.HasFile -> discoverAnew known | _ -> discoverAll ()
-        [ for { Class = owner; Method = method'; Case = case } in cases do
+        [ for { Class = owner; Method = method'; Case = case } in casesOf source finder do
             if source.IsThere owner method' then
                 { Name = source.NameOf(text case "DisplayName")
                   Categories = categoriesOf (get case "Traits")

@@ -10,6 +10,7 @@ open System.Threading
 open System.Threading.Tasks
 open MainstayDisplay.EngineCalls
 open MainstayDisplay.EngineXunit2
+open MainstayDisplay.EngineXunitCases
 open MainstayDisplay.TestsModel
 
 /// A test that began: what its end does not say.
@@ -46,16 +47,23 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
             if not (kind.GetConstructors() |> Array.exists takesPath) then failwith "this version of xUnit runs only tests in files"
             make kind [ source.Assembly; null; source.Assembly.GetName().Name; source.Words ])
 
-    let findAll (take: obj -> unit) =
-        let options = optionsWith "Off" "ForDiscovery"
-        if source.HasFile then
+    let discovered (case: obj) = { Class = text case "TestClassName"; Method = text case "TestMethodName"; Case = case }
+
+    let finder () : Finder =
+        let inFile (owner: string option) =
+            let found = List<Discovered>()
             use cancel = new CancellationTokenSource()
-            let filter = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<bool>)) (fun case -> take case; box true)
-            call controller.Value "Find" [ deaf; options; filter; cancel ] |> waitFor |> ignore
-        else
+            let filter = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<bool>)) (fun case -> found.Add(discovered case); box true)
+            let of' = match owner with Some owner -> [ box [| source.Assembly.GetType(owner, true) |] ] | None -> []
+            call controller.Value "Find" ([ deaf; optionsWith "Off" "ForDiscovery"; filter; cancel ] @ of') |> waitFor |> ignore
+            List.ofSeq found
+        let inSession () =
+            let found = List<Discovered>()
             let discoverer = make (typeIn core "Xunit.v3.XunitTestFrameworkDiscoverer") [ inMemory.Value ]
-            let callback = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<ValueTask<bool>>)) (fun case -> take case; box (ValueTask<bool> true))
-            call discoverer "Find" [ callback; options ] |> waitFor |> ignore
+            let callback = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<ValueTask<bool>>)) (fun case -> found.Add(discovered case); box (ValueTask<bool> true))
+            call discoverer "Find" [ callback; optionsWith "Off" "ForDiscovery" ] |> waitFor |> ignore
+            List.ofSeq found
+        fun owner -> if source.HasFile then inFile owner else inSession ()
 
     let runAll (explicit: string) (cases: obj) (sink: obj) (token: CancellationToken) =
         let options = optionsWith explicit "ForExecution"
@@ -66,20 +74,16 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
             let executor = make (typeIn core "Xunit.v3.XunitTestFrameworkExecutor") [ inMemory.Value ]
             call executor "RunTestCases" [ cases; sink; options; token ] |> waitFor |> ignore
 
-    let find () =
+    let find () : EngineCase list =
         onThisThread ()
-        let found = List<EngineCase>()
-        let take (case: obj) =
-            if source.IsThere (text case "TestClassName") (text case "TestMethodName") then
-                found.Add
-                    { Name = source.NameOf(text case "TestCaseDisplayName")
-                      Categories = categoriesOf (get case "Traits")
-                      Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
-                      IsExplicit = (match get case "Explicit" with :? bool as isExplicit -> isExplicit | _ -> false)
-                      Roots = methodRoot (text case "TestClassName") (text case "TestMethodName")
-                      Key = case }
-        findAll take
-        List.ofSeq found
+        [ for { Class = owner; Method = method'; Case = case } in casesOf source finder do
+            if source.IsThere owner method' then
+                { Name = source.NameOf(text case "TestCaseDisplayName")
+                  Categories = categoriesOf (get case "Traits")
+                  Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
+                  IsExplicit = (match get case "Explicit" with :? bool as isExplicit -> isExplicit | _ -> false)
+                  Roots = methodRoot owner method'
+                  Key = case } ]
 
     let found = lazy (find ())
 

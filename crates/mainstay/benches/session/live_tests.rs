@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Lines};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,63 @@ const REST: Duration = Duration::from_millis(700);
 /// How often a source is saved, and how often `dotnet test` runs.
 const SAVES: usize = 40;
 const RUNS: usize = 3;
+/// How often where tests are of another framework than xUnit 2.
+const SAVES_OF_OTHERS: usize = 20;
+
+/// A framework of tests, and how a project has 500 of its tests.
+struct Framework {
+    name: &'static str,
+    opens: &'static str,
+    /// What a test is, where `$NAME`, `$EXPECTED` and `$ACTUAL` stand for what is its own.
+    test: &'static str,
+    /// What stands before all tests, and behind them.
+    around: [&'static str; 2],
+    packages: &'static str,
+    /// What `dotnet` is called with for the tests that reach the function that is saved.
+    peer: &'static [&'static str],
+}
+
+const XUNIT_2: Framework = Framework {
+    name: "xUnit 2",
+    opens: "Xunit",
+    test: "\n[<Fact>]\nlet $NAME () =\n    Assert.Equal($EXPECTED, $ACTUAL)\n",
+    around: ["", ""],
+    packages: "<PackageReference Include=\"xunit\" Version=\"2.9.3\" />\
+               <PackageReference Include=\"xunit.runner.visualstudio\" Version=\"3.1.5\" />\
+               <PackageReference Include=\"Microsoft.NET.Test.Sdk\" Version=\"18.11.0\" />",
+    peer: &["test", "--nologo", "--filter", "DisplayName~part_20_"],
+};
+
+const OTHERS: [Framework; 3] = [
+    Framework {
+        name: "xUnit 3",
+        packages: "<PackageReference Include=\"xunit.v3.mtp-off\" Version=\"4.0.2\" />\
+                   <PackageReference Include=\"xunit.runner.visualstudio\" Version=\"4.0.1\" />\
+                   <PackageReference Include=\"Microsoft.NET.Test.Sdk\" Version=\"18.11.0\" />",
+        ..XUNIT_2
+    },
+    Framework {
+        name: "NUnit",
+        opens: "NUnit.Framework",
+        test: "\n[<Test>]\nlet $NAME () =\n    Assert.That($ACTUAL, Is.EqualTo(box ($EXPECTED)))\n",
+        around: ["", ""],
+        packages: "<PackageReference Include=\"NUnit\" Version=\"5.0.0\" />\
+                   <PackageReference Include=\"NUnit3TestAdapter\" Version=\"6.3.1\" />\
+                   <PackageReference Include=\"Microsoft.NET.Test.Sdk\" Version=\"18.11.0\" />",
+        peer: &["test", "--nologo", "--filter", "FullyQualifiedName~part_20_"],
+    },
+    Framework {
+        name: "Expecto",
+        opens: "Expecto",
+        test: "    test \"$NAME\" { Expect.equal ($ACTUAL) ($EXPECTED) \"\" }\n",
+        around: [
+            "\n[<Tests>]\nlet all = testList \"all\" [\n",
+            "]\n\n[<EntryPoint>]\nlet main arguments = runTestsInAssemblyWithCLIArgs [] arguments\n",
+        ],
+        packages: "<PackageReference Include=\"Expecto\" Version=\"11.1.1\" />",
+        peer: &["run", "--", "--filter-test-case", "part_20_"],
+    },
+];
 
 /// A run of `mainstay test --watch`, killed with the value.
 struct Watch {
@@ -59,23 +116,55 @@ impl Drop for Watch {
     }
 }
 
-/// One function of a library of 30 files is changed at each save; 500 tests call its functions.
-pub(crate) async fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
-    let folder = folder.join("tested");
-    write_projects(&folder)?;
-    let tests = folder.join("Tests");
-    let mut watch = Watch::start(&daemon.home, &tests)?;
+/// What saves of one function of a library of 30 files take, which 500 tests call.
+struct Saved {
+    /// Until the tests that reach it have run.
+    reached: Vec<Duration>,
+    /// Until all have.
+    all: Vec<Duration>,
+    /// The same tests by `dotnet`.
+    peer: Vec<Duration>,
+}
+
+/// A function of the library, which is changed at each save.
+struct Changed {
+    source: PathBuf,
+    text: String,
+}
+
+impl Changed {
+    fn of(folder: &Path) -> Result<Self, Failure> {
+        let source = folder.join("Lib/Part20.fs");
+        let text = std::fs::read_to_string(&source)?;
+        Ok(Self { source, text })
+    }
+
+    fn version(&self, number: usize) -> String {
+        self.text.replacen("x * 22", &format!("x * 22 + {number} - {number}"), 1)
+    }
+
+    fn save(&self, number: usize) -> Result<(), Failure> {
+        Ok(std::fs::write(&self.source, self.version(number))?)
+    }
+}
+
+/// Saves so often, as `mainstay test --watch` sees it.
+async fn saved(
+    daemon: &Daemon,
+    folder: &Path,
+    saves: usize,
+) -> Result<(Vec<Duration>, Vec<Duration>), Failure> {
+    let mut watch = Watch::start(&daemon.home, &folder.join("Tests"))?;
     let first = watch.report()?;
     if first["passed"] != TESTS {
         return Err(format!("not all tests ran: {first}").into());
     }
-    let source = folder.join("Lib/Part20.fs");
-    let text = std::fs::read_to_string(&source)?;
+    let changed = Changed::of(folder)?;
     let (mut reached, mut all) = (Vec::new(), Vec::new());
-    for number in 1..=SAVES {
+    for number in 1..=saves {
         tokio::time::sleep(REST).await;
         let began = Instant::now();
-        std::fs::write(&source, text.replacen("x * 22", &format!("x * 22 + {number} - {number}"), 1))?;
+        changed.save(number)?;
         let report = watch.report()?;
         reached.push(began.elapsed());
         let count = TESTS.div_ceil(FILES) - 1;
@@ -85,29 +174,55 @@ pub(crate) async fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Fai
         watch.report()?;
         all.push(began.elapsed());
     }
-    drop(watch);
-    std::fs::write(&source, &text)?;
-    let typed = typed(daemon, &tests, (&source, &text)).await?;
-    let measured = measured(daemon, &tests).await?;
+    std::fs::write(&changed.source, &changed.text)?;
+    Ok((reached, all))
+}
+
+/// How long `dotnet` takes for the tests that reach the function, built as it was saved.
+fn by_peer(
+    daemon: &Daemon,
+    folder: &Path,
+    framework: &Framework,
+    runs: usize,
+) -> Result<Vec<Duration>, Failure> {
     let dotnet = choose(&Search::from_env(&daemon.home))?.parts()?.host;
-    let mut theirs = Vec::new();
-    for number in 1..=RUNS {
-        std::fs::write(&source, text.replacen("x * 22", &format!("x * 22 + {number} - {number}"), 1))?;
+    let changed = Changed::of(folder)?;
+    let mut took = Vec::new();
+    for number in 1..=runs {
+        changed.save(number)?;
         let began = Instant::now();
-        let ran = Command::new(&dotnet)
-            .args(["test", "--nologo", "--filter", "DisplayName~part_20_"])
-            .current_dir(&tests)
-            .output()?;
-        theirs.push(began.elapsed());
+        let ran = Command::new(&dotnet).args(framework.peer).current_dir(folder.join("Tests")).output()?;
+        took.push(began.elapsed());
         if !ran.status.success() {
             return Err(String::from_utf8_lossy(&ran.stdout).into_owned().into());
         }
     }
+    Ok(took)
+}
+
+/// What saves take where tests are of each framework, and what texts do that are not saved.
+pub(crate) async fn live_tests(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
+    let tested = folder.join("tested");
+    write_projects(&tested, &XUNIT_2)?;
+    let (reached, all) = saved(daemon, &tested, SAVES).await?;
+    let typed = typed(daemon, &tested).await?;
+    let measured = measured(daemon, &tested.join("Tests")).await?;
+    let peer = by_peer(daemon, &tested, &XUNIT_2, RUNS)?;
     println!("\n| a function of a library of {FILES} files is saved | median | longest |\n|---|---|---|");
-    print_row("until the tests that reach it have run, of 500", spread(reached));
-    print_row("until all 500 have", spread(all));
-    print_row("the same of an unsaved text, the first of which starts the mirror", spread(typed.took));
-    print_row("`dotnet test --filter` of the same tests", spread(theirs));
+    let row = |framework: &Framework, saved: Saved| {
+        let Framework { name, peer, .. } = framework;
+        print_row(&format!("{name}: until the tests that reach it have run, of 500"), spread(saved.reached));
+        print_row(&format!("{name}: until all 500 have"), spread(saved.all));
+        print_row(&format!("{name}: `dotnet {}`", peer.join(" ")), spread(saved.peer));
+    };
+    row(&XUNIT_2, Saved { reached, all, peer });
+    for (number, framework) in OTHERS.iter().enumerate() {
+        let folder = folder.join(format!("other{number}"));
+        write_projects(&folder, framework)?;
+        let (reached, all) = saved(daemon, &folder, SAVES_OF_OTHERS).await?;
+        row(framework, Saved { reached, all, peer: by_peer(daemon, &folder, framework, RUNS)? });
+    }
+    print_row("an unsaved text, the first of which starts the mirror", spread(typed.took));
     println!("\nAn unsaved text takes {:.0?} of the machine's processors.", typed.processor);
     println!("The lines that the {TESTS} tests run are measured in {measured:.1?}.");
     Ok(())
@@ -143,18 +258,19 @@ async fn measured(daemon: &Daemon, folder: &Path) -> Result<Duration, Failure> {
 }
 
 /// How long texts that are not saved take until the tests that reach them have run, beside a session that knows nothing of them.
-async fn typed(daemon: &Daemon, folder: &Path, (source, text): (&Path, &str)) -> Result<Typed, Failure> {
+async fn typed(daemon: &Daemon, folder: &Path) -> Result<Typed, Failure> {
+    let changed = Changed::of(folder)?;
     let client = daemon.connect().await?;
-    let session = create(&client, folder).await?;
+    let session = create(&client, &folder.join("Tests")).await?;
     let mut took = Vec::new();
     let mut before = busy()?;
     for version in 1..=SAVES {
         let began = Instant::now();
         let put = PutBuffer {
             session: session.clone(),
-            path: source.display().to_string(),
+            path: changed.source.display().to_string(),
             version: version as u64,
-            text: text.replacen("x * 22", &format!("x * 22 + {version} - {version}"), 1),
+            text: changed.version(version),
         };
         let run = client.call(put).await?;
         took.push(began.elapsed());
@@ -169,7 +285,7 @@ async fn typed(daemon: &Daemon, folder: &Path, (source, text): (&Path, &str)) ->
     Ok(Typed { took, processor })
 }
 
-fn write_projects(folder: &Path) -> Result<(), Failure> {
+fn write_projects(folder: &Path, framework: &Framework) -> Result<(), Failure> {
     let (library, tests) = (folder.join("Lib"), folder.join("Tests"));
     std::fs::create_dir_all(&library)?;
     std::fs::create_dir(&tests)?;
@@ -184,27 +300,27 @@ fn write_projects(folder: &Path) -> Result<(), Failure> {
         std::fs::write(library.join(format!("Part{file}.fs")), code)?;
         write!(compiled, "<Compile Include=\"Part{file}.fs\" />")?;
     }
-    let project = |items: &str| {
+    let project = |output: &str, items: &str| {
         format!(
             "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup><TargetFramework>net10.0</TargetFramework>\
-             </PropertyGroup><ItemGroup>{items}</ItemGroup></Project>"
+             <OutputType>{output}</OutputType></PropertyGroup><ItemGroup>{items}</ItemGroup></Project>"
         )
     };
-    std::fs::write(library.join("Lib.fsproj"), project(&compiled))?;
-    let mut code = "module Tests.All\n\nopen Xunit\nopen Lib\n".to_owned();
+    std::fs::write(library.join("Lib.fsproj"), project("Library", &compiled))?;
+    let [before, behind] = framework.around;
+    let mut code = format!("module Tests.All\n\nopen {}\nopen Lib\n{before}", framework.opens);
     for number in 0..TESTS {
         let file = number % FILES;
-        write!(
-            code,
-            "\n[<Fact>]\nlet part_{file}_case_{number} () =\n    \
-             Assert.Equal({number} * {}, Part{file}.scale {number})\n",
-            file + 2
-        )?;
+        code += &framework
+            .test
+            .replace("$NAME", &format!("part_{file}_case_{number}"))
+            .replace("$EXPECTED", &format!("{number} * {}", file + 2))
+            .replace("$ACTUAL", &format!("Part{file}.scale {number}"));
     }
-    std::fs::write(tests.join("All.fs"), code)?;
-    let items = "<Compile Include=\"All.fs\" /><PackageReference Include=\"xunit\" Version=\"2.9.3\" />\
-                 <PackageReference Include=\"xunit.runner.visualstudio\" Version=\"3.1.5\" />\
-                 <PackageReference Include=\"Microsoft.NET.Test.Sdk\" Version=\"18.11.0\" />\
-                 <ProjectReference Include=\"../Lib/Lib.fsproj\" />";
-    Ok(std::fs::write(tests.join("Tests.fsproj"), project(items))?)
+    std::fs::write(tests.join("All.fs"), code + behind)?;
+    let items = format!(
+        "<Compile Include=\"All.fs\" />{}<ProjectReference Include=\"../Lib/Lib.fsproj\" />",
+        framework.packages
+    );
+    Ok(std::fs::write(tests.join("Tests.fsproj"), project("Exe", &items))?)
 }

@@ -388,6 +388,29 @@ async fn tests_of_expecto_that_the_session_defined_are_run_by_its_engine() {
 }
 
 #[tokio::test]
+async fn tests_of_expecto_run_one_after_the_other() {
+    let mut session = Session::start().await;
+    session.defines(&(expecto() + "open Expecto\nopen System.Threading")).await;
+    session
+        .defines(
+            "module Alone =
+    let mutable private inside = 0
+    let check () =
+        let together = Interlocked.Increment &inside
+        Thread.Sleep 100
+        Interlocked.Decrement &inside |> ignore
+        Expect.equal together 1 \"another test runs\"
+[<Tests>]
+let alone = testList \"alone\" [ testCase \"first\" Alone.check; testCase \"second\" Alone.check ]",
+        )
+        .await;
+    insta::assert_snapshot!(testing::lines(&session.test_all().await.run), @"
+    Expecto alone.first: passed
+    Expecto alone.second: passed
+    ");
+}
+
+#[tokio::test]
 async fn tests_that_no_engine_is_at_hand_for_are_said_to_be() {
     let mut session = Session::start().await;
     session

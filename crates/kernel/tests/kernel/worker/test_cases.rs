@@ -1,4 +1,4 @@
-//! The cases of xUnit 2's tests after a save: those that only attributes say are kept from run to run, and all others are found anew.
+//! The cases of xUnit's tests after a save: those that only attributes say are kept from run to run, and all others are found anew.
 
 use mainstay_model::{TestOutcome, TestSelection};
 
@@ -7,22 +7,29 @@ use super::*;
 
 const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup><TargetFramework>net10.0</TargetFramework><CopyLocalLockFileAssemblies>true</CopyLocalLockFileAssemblies></PropertyGroup>
-  <PropertyGroup><SatelliteResourceLanguages>en</SatelliteResourceLanguages></PropertyGroup>
+  <PropertyGroup><SatelliteResourceLanguages>en</SatelliteResourceLanguages><OutputType>$OUTPUT</OutputType></PropertyGroup>
   <ItemGroup><Compile Include="Cases.fs" /></ItemGroup>
-  <ItemGroup><PackageReference Include="xunit" Version="2.9.3" /></ItemGroup>
+  <ItemGroup><PackageReference Include="$PACKAGE" Version="$VERSION" /></ItemGroup>
 </Project>"#;
 
-/// Each way in which code says what tests there are, and one class in which only attributes do.
-const SOURCE: &str = "namespace Cases
+/// A version of xUnit, and what is written otherwise for it.
+struct Framework {
+    package: (&'static str, &'static str),
+    output: &'static str,
+    assemblies: [&'static str; 3],
+    /// The attributes of the assembly, a source of data of one's own and a trait of one's own.
+    own: &'static str,
+}
 
-open System
-open Xunit
-open Xunit.Sdk
+const XUNIT_2: Framework = Framework {
+    package: ("xunit", "2.9.3"),
+    output: "Library",
+    assemblies: ["xunit.core", "xunit.assert", "xunit.abstractions"],
+    own: "open Xunit.Sdk
 
-module Data =
-    let numbers () = [ 1; 2 ]
-    let words () = [ \"a\" ]
-    let trait' () = \"old\"
+module Assembly =
+    [<assembly: CollectionBehavior(CollectionBehavior.CollectionPerClass, MaxParallelThreads = 4)>]
+    do ()
 
 type OwnDataAttribute() =
     inherit DataAttribute()
@@ -37,6 +44,63 @@ type KindDiscoverer() =
 type KindAttribute() =
     inherit Attribute()
     interface ITraitAttribute
+",
+};
+
+const XUNIT_3: Framework = Framework {
+    package: ("xunit.v3.mtp-off", "4.0.2"),
+    output: "Exe",
+    assemblies: ["xunit.v3.core", "xunit.v3.common", "xunit.v3.assert"],
+    own: "open Xunit.Sdk
+open Xunit.v3
+
+module Assembly =
+    [<assembly: Parallelization(Mode = ParallelMode.All, MaxThreads = 4)>]
+    do ()
+
+type OwnDataAttribute() =
+    inherit DataAttribute()
+    override _.SupportsDiscoveryEnumeration() = true
+    override _.GetData(_: Reflection.MethodInfo, _: DisposalTracker) =
+        let rows = [| for word in Data.words () -> TheoryDataRow(box word) :> ITheoryDataRow |]
+        Threading.Tasks.ValueTask<Collections.Generic.IReadOnlyCollection<ITheoryDataRow>> rows
+
+[<AttributeUsage(AttributeTargets.Method)>]
+type KindAttribute() =
+    inherit Attribute()
+    interface ITraitAttribute with
+        member _.GetTraits() = [| Collections.Generic.KeyValuePair(\"Kind\", Data.trait' ()) |]
+",
+};
+
+/// Each way in which code says what tests there are, and one class in which only attributes do.
+const SOURCE: &str = "namespace Cases
+
+open System
+open Xunit
+
+module Data =
+    let numbers () = [ 1; 2 ]
+    let words () = [ \"a\" ]
+    let trait' () = \"old\"
+
+//own
+
+module Alone =
+    let mutable private inside = 0
+    let check () =
+        let together = Threading.Interlocked.Increment &inside
+        Threading.Thread.Sleep 100
+        Threading.Interlocked.Decrement &inside |> ignore
+        Assert.Equal(1, together)
+
+module First =
+    [<Fact>]
+    let alone () = Alone.check ()
+
+module Second =
+    [<Fact>]
+    let alone () = Alone.check ()
 
 module Plain =
     let checked' (x: int) = x > 0
@@ -90,10 +154,11 @@ async fn tested(session: &mut Session) -> Vec<String> {
     run.tests.iter().map(line).collect()
 }
 
-const BUILT: [&str; 10] = [
+const BUILT: [&str; 12] = [
     "+Converted.price(money: 5old)",
     "+Derived.inherited(x: 1)",
     "+Derived.inherited(x: 2)",
+    "+First.alone",
     "+Kinds.marked Kind=old",
     "+Members.number(x: 1)",
     "+Members.number(x: 2)",
@@ -101,13 +166,15 @@ const BUILT: [&str; 10] = [
     "+Plain.fact",
     "+Plain.rows(x: 1) rows",
     "+Plain.rows(x: 2) rows",
+    "+Second.alone",
 ];
 
-#[tokio::test]
-async fn what_code_says_of_tests_is_asked_for_each_run() {
-    let (folder, mut session) =
-        session_of_project("Cases", PROJECT, SOURCE, &["xunit.core", "xunit.assert", "xunit.abstractions"])
-            .await;
+async fn what_code_says_is_asked_for_each_run(framework: Framework) {
+    let Framework { package: (package, version), output, assemblies, own } = framework;
+    let project =
+        PROJECT.replace("$PACKAGE", package).replace("$VERSION", version).replace("$OUTPUT", output);
+    let source = SOURCE.replace("//own", own);
+    let (folder, mut session) = session_of_project("Cases", &project, &source, &assemblies).await;
     let sorted = |mut lines: Vec<String>| {
         lines.sort_by(|a, b| a[1..].cmp(&b[1..]));
         lines
@@ -116,7 +183,7 @@ async fn what_code_says_of_tests_is_asked_for_each_run() {
         assert_eq!(sorted(tested(&mut session).await), BUILT);
     }
 
-    let saved = SOURCE
+    let saved = source
         .replace("[ 1; 2 ]", "[ 2; 3; 4 ]")
         .replace("[ \"a\" ]", "[ \"b\"; \"c\" ]")
         .replace("\"old\"", "\"new\"")
@@ -131,6 +198,7 @@ async fn what_code_says_of_tests_is_asked_for_each_run() {
             "+Derived.inherited(x: 2)",
             "-Derived.inherited(x: 3)",
             "-Derived.inherited(x: 4)",
+            "+First.alone",
             "+Kinds.marked Kind=new",
             "+Members.number(x: 2)",
             "-Members.number(x: 3)",
@@ -140,6 +208,7 @@ async fn what_code_says_of_tests_is_asked_for_each_run() {
             "-Plain.fact",
             "-Plain.rows(x: 1) rows",
             "+Plain.rows(x: 2) rows",
+            "+Second.alone",
         ]
     );
 
@@ -148,4 +217,14 @@ async fn what_code_says_of_tests_is_asked_for_each_run() {
     let renamed = sorted(tested(&mut session).await);
     assert!(renamed.contains(&"-Plain.renamed".to_owned()), "{renamed:?}");
     assert!(!renamed.contains(&"-Plain.fact".to_owned()), "{renamed:?}");
+}
+
+#[tokio::test]
+async fn what_code_says_of_tests_of_xunit_2_is_asked_for_each_run() {
+    what_code_says_is_asked_for_each_run(XUNIT_2).await;
+}
+
+#[tokio::test]
+async fn what_code_says_of_tests_of_xunit_3_is_asked_for_each_run() {
+    what_code_says_is_asked_for_each_run(XUNIT_3).await;
 }
