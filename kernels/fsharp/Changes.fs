@@ -220,43 +220,58 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                     else false, version ]
         if List.exists fst again then withContaining resigned (List.map snd again) else all
 
-    /// The tests of Expecto's that hold one of these and stand in a version of a file, directly or through others of it.
-    let rec holding (version: Version) (tests: (Source * Outline * Item) list) : Item list =
-        let source = version.Of
-        let names = tests |> List.collect (fun (_, outline, item) -> namesOf outline item)
-        let isHeld (item: Item) = tests |> List.exists (fun (owner, _, one) -> owner.Path = source.Path && one.Key = item.Key)
-        let found =
-            if List.isEmpty names then []
-            else version.Now.Items |> List.filter (fun item -> item.Kind = Value && not (isHeld item) && List.exists (canMeanWithin item) names && Replaced.isExpectoTest source.Baseline.Assembly item)
-        if List.isEmpty found then [] else found @ holding version (tests @ [ for item in found -> source, version.Now, item ])
+    /// The other files, as they run, as far as they can be read.
+    let others (versions: Version list) : Version list =
+        [ for path in paths do
+            if versions |> List.forall (fun one -> one.Of.Path <> path) then
+                match sourceOf path with
+                | Ok source -> versionWith Set.empty source (runningOf source)
+                | Error _ -> () ]
 
-    /// What of a file has to be made again since it is a test of Expecto's that mentions what is otherwise elsewhere, or since it holds tests that are
-    /// made again or have changed; and what of these something holds that is not made again.
-    let heldIn (versions: Version list) (version: Version) (elsewhere: News list) : Item list * Obstacle list =
-        let source = version.Of
-        let isTest (item: Item) = item.Kind = Value && Replaced.isExpectoTest source.Baseline.Assembly item
-        let mentioning = version.Now.Items |> List.filter (fun item -> item.Kind = Value && elsewhere |> List.exists (fun one -> canMeanWithin item one.Name) && isTest item)
-        let isDue (one: Version) (item: Item) =
-            match one.Of.Baseline.Current.TryGetValue(keyOf one.Of.Path item) with
+    let isExpectoTest (version: Version) (item: Item) =
+        let owner =
+            match additions.TryGetValue(keyOf version.Of.Path item) with
+            | true, one -> one.Kind
+            | _ -> Replaced.moduleOf version.Of.Baseline.Assembly item.Scope
+        item.Kind = Value && owner |> Option.exists (fun owner -> Replaced.isExpectoTest owner item)
+
+    /// The tests of Expecto's that mention what is otherwise in another file.
+    let mentioningTests (versions: Version list) (version: Version) : Item list =
+        let elsewhere = List.map snd (newsElsewhere versions version.Of.Path)
+        if List.isEmpty elsewhere then []
+        else version.Now.Items |> List.filter (fun item -> elsewhere |> List.exists (fun one -> canMeanWithin item one.Name) && isExpectoTest version item)
+
+    /// The tests of Expecto's that are not what runs.
+    let changedTests (version: Version) : Item list =
+        let isChanged (item: Item) =
+            match version.Of.Baseline.Current.TryGetValue(keyOf version.Of.Path item) with
             | true, running -> running.Text <> item.Text
-            | _ -> one.Difference.Changed |> List.exists (fun changed -> changed.Key = item.Key)
-        let isMentioning (item: Item) = mentioning |> List.exists (fun one -> one.Key = item.Key)
-        match [ for item in version.Now.Items do if isMentioning item || (item.Kind = Value && isDue version item && isTest item) then source, version.Now, item ] with
-        | [] -> [], []
-        | (_, _, first) :: _ as tests ->
-            let remade = mentioning @ holding version tests
-            let all = tests @ [ for item in remade -> source, version.Now, item ]
-            let others =
-                [ for other in paths do
-                    if other <> source.Path && not (isBefore other source.Path) then
-                        match versions |> List.tryFind (fun one -> one.Of.Path = other), sourceOf other with
-                        | Some one, _ -> yield one
-                        | None, Ok owner -> yield versionWith Set.empty owner (runningOf owner)
-                        | None, Error _ -> () ]
-            let elsewhere = others |> List.collect (fun one -> holding one all)
-            let fixedHere = remade |> List.filter (obstaclesOf >> List.isEmpty >> not)
-            let refused (item: Item) = refusal source.Path "held" first.Shown first.Line (item.Shown + " holds it, which is not made again")
-            remade, elsewhere @ fixedHere |> List.truncate 1 |> List.map refused
+            | _ -> version.Difference.Changed |> List.exists (fun changed -> changed.Key = item.Key)
+        version.Now.Items |> List.filter (fun item -> isChanged item && isExpectoTest version item)
+
+    /// The tests of Expecto's that hold one of these, in whatever file, directly or through others.
+    let rec holding (versions: Version list) (tests: (Version * Item) list) : (Version * Item) list =
+        let isAmong (version: Version) (item: Item) = tests |> List.exists (fun (owner, one) -> owner.Of.Path = version.Of.Path && one.Key = item.Key)
+        let found =
+            [ for version in versions do
+                let names = [ for owner, item in tests do if not (isBefore version.Of.Path owner.Of.Path) then yield! namesOf owner.Now item ]
+                if not (List.isEmpty names) then
+                    for item in version.Now.Items do
+                        if not (isAmong version item) && List.exists (canMeanWithin item) names && isExpectoTest version item then version, item ]
+        if List.isEmpty found then [] else found @ holding versions (tests @ found)
+
+    /// The versions, and those of the files that have to make tests of Expecto's again for them; and these tests, each with its version and with
+    /// what keeps it from being made again.
+    let withTests (versions: Version list) : Version list * (Version * Item * Obstacle list) list =
+        let mentioning = [ for version in versions do for item in mentioningTests versions version -> version, item ]
+        match [ for version in versions do for item in changedTests version -> version, item ] @ mentioning with
+        | [] -> versions, []
+        | (owner, first) :: _ as tests ->
+            let remade = mentioning @ holding (versions @ others versions) tests
+            let isNew (version: Version) = versions |> List.forall (fun one -> one.Of.Path <> version.Of.Path)
+            let more = remade |> List.map fst |> List.filter isNew |> List.distinctBy (fun one -> one.Of.Path)
+            let refused (item: Item) = refusal owner.Of.Path "held" first.Shown first.Line (item.Shown + " holds it, which is not made again")
+            versions @ more, [ for version, item in remade -> version, item, (if List.isEmpty (obstaclesOf item) then [] else [ refused item ]) ]
 
     /// The new names of a file that other files mention which cannot be read.
     let mentionedUnread (version: Version) : Obstacle list =
@@ -269,13 +284,15 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                 | _ -> () ]
 
     /// What is to be compiled of a file, where these have changed.
-    let changeOf (versions: Version list) (version: Version) : Result<Change, Obstacle list> =
+    let changeOf (versions: Version list) (tests: (Version * Item * Obstacle list) list) (version: Version) : Result<Change, Obstacle list> =
         let source, difference = version.Of, version.Difference
         let path = source.Path
         let isAdded (item: Item) = difference.Added |> List.exists (fun one -> one.Key = item.Key)
         let isCompiled (item: Item) = isAdded item || difference.Changed |> List.exists (fun one -> one.Key = item.Key)
         let elsewhere = newsElsewhere versions path
-        let remade, held = heldIn versions version (List.map snd elsewhere)
+        let ownTests = tests |> List.filter (fun (owner, _, _) -> owner.Of.Path = path)
+        let remade = ownTests |> List.map (fun (_, item, _) -> item)
+        let held = ownTests |> List.collect (fun (_, _, obstacles) -> obstacles) |> List.truncate 1
         let isRemade (item: Item) = remade |> List.exists (fun one -> one.Key = item.Key)
         let mentioning, fixedOnes = affectedIn version.Now (fun item -> isCompiled item || isRemade item) (List.map snd elsewhere)
         // What contains one of these is told of, and what is made again for one, though its text is as it was.
@@ -374,8 +391,8 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
     member _.Changes(saved: (string * string) list, resigned: Set<Declaration>) : (string * Result<Change, Obstacle list>) list =
         let versions = saved |> List.map (fun (path, text) -> path, versionOf resigned (path, text))
         let refused = [ for path, version in versions do match version with Error obstacles -> path, Error obstacles | Ok _ -> () ]
-        let all = withContaining resigned (versions |> List.choose (fun (_, version) -> match version with Ok one -> Some one | Error _ -> None))
-        refused @ [ for version in all -> version.Of.Path, changeOf all version ] |> List.sortBy (fst >> placeOf)
+        let all, tests = withTests (withContaining resigned (versions |> List.choose (fun (_, version) -> match version with Ok one -> Some one | Error _ -> None)))
+        refused @ [ for version in all -> version.Of.Path, changeOf all tests version ] |> List.sortBy (fst >> placeOf)
 
     /// Takes note of what runs now, and of what was compiled for it that the build has not.
     member _.Remember(changes: Change list, compiled: Addition list) =

@@ -42,10 +42,15 @@ let typeOf (assembly: Assembly) (scope: Scope) (name: string) (parameters: int) 
         |> List.tryFind (fun kind -> not (isModule kind) && kind.Name.Split('`').[0] = name && kind.GetGenericArguments().Length = parameters)
     else None
 
-/// Whether a value is a list of Expecto's tests, or one: what holds it has to be made anew with it.
-let isExpectoTest (assembly: Assembly) (item: Item) : bool =
-    let property (owner: Type) = owner.GetProperty(List.head item.CompiledNames, declared) |> Option.ofObj
-    item.Kind = Value && (moduleOf assembly item.Scope |> Option.bind property |> Option.exists (fun found -> found.PropertyType.FullName = "Expecto.Test"))
+/// Whether a value that this type has is a test of Expecto's, or several: what holds it has to be made anew with it.
+let isExpectoTest (owner: Type) (item: Item) : bool =
+    let isTest (kind: Type) = kind.FullName = "Expecto.Test"
+    let areTests (kind: Type) =
+        (kind.IsArray && isTest (kind.GetElementType()))
+        || (kind.IsGenericType && List.contains (kind.GetGenericTypeDefinition()) [ typedefof<list<_>>; typedefof<seq<_>> ] && isTest (kind.GetGenericArguments().[0]))
+    match owner.GetProperty(List.head item.CompiledNames, declared) with
+    | null -> false
+    | found -> isTest found.PropertyType || areTests found.PropertyType
 
 /// Whether a copy of a value of this type is not that value: it may be changed in place.
 let canChangeInPlace (kind: Type) : bool =

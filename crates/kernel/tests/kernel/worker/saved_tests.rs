@@ -87,21 +87,22 @@ const SAVES: &[(&str, &str, Expected)] = &[
 async fn session_of(text: &str) -> (TempDir, Session) {
     let others =
         ["xunit.v3.core", "xunit.v3.common", "xunit.v3.assert", "FsCheck.Xunit.v3", "nunit.framework"];
-    session_of_project("Mixed", PROJECT, text, &others).await
+    session_of_project("Mixed", PROJECT, &[("Mixed.fs", text)], &others).await
 }
 
-/// A session of a project whose only source has this text, and that refers to these assemblies of its build; and its folder.
+/// A session of a project that has these sources, and that refers to these assemblies of its build; and its folder.
 pub(super) async fn session_of_project(
     name: &str,
     project: &str,
-    text: &str,
+    sources: &[(&str, &str)],
     others: &[&str],
 ) -> (TempDir, Session) {
     let folder = tempfile::tempdir().unwrap();
-    let [project_file, source] =
-        ["fsproj", "fs"].map(|extension| folder.path().join(format!("{name}.{extension}")));
+    let project_file = folder.path().join(format!("{name}.fsproj"));
     fs::write(&project_file, project).unwrap();
-    fs::write(&source, text).unwrap();
+    for (file, text) in sources {
+        fs::write(folder.path().join(file), text).unwrap();
+    }
     build(folder.path());
     let copy = |name: &&str| {
         let path = folder.path().join(format!("bin/Debug/net10.0/{name}.dll"));
@@ -109,7 +110,7 @@ pub(super) async fn session_of_project(
     };
     let known = LoadedProject {
         path: project_file.display().to_string(),
-        sources: vec![source.display().to_string()],
+        sources: sources.iter().map(|(file, _)| folder.path().join(file).display().to_string()).collect(),
         ..LoadedProject::default()
     };
     let own = vec![copy(&name)];
@@ -172,4 +173,87 @@ async fn what_is_set_up_for_all_tests_of_an_assembly_leaves_new_ones_to_a_build(
         let swap = swapped(&session, &folder, "Mixed.fs", &saved).await;
         assert_eq!(codes(&swap), ["attribute"], "{text}: {swap:?}");
     }
+}
+
+const EXPECTO_PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework><CopyLocalLockFileAssemblies>true</CopyLocalLockFileAssemblies></PropertyGroup>
+  <PropertyGroup><SatelliteResourceLanguages>en</SatelliteResourceLanguages></PropertyGroup>
+  <ItemGroup><Compile Include="First.fs" /><Compile Include="Second.fs" /><Compile Include="All.fs" /></ItemGroup>
+  <ItemGroup><PackageReference Include="Expecto" Version="11.1.1" /></ItemGroup>
+</Project>"#;
+
+const FIRST: &str = "module First
+
+open Expecto
+
+let equals = testCase \"equals\" (fun () -> Expect.equal 1 1 \"\")
+//fresh
+let tests = testList \"first\" [ equals (*held*) ]
+let several = [ testCase \"of several\" (fun () -> Expect.equal 2 2 \"\") ]
+";
+
+const SECOND: &str = "module Second
+
+open Expecto
+
+let tests = testList \"second\" [ First.tests; testList \"more\" First.several ]
+";
+
+const ALL: &str = "module All
+
+open Expecto
+
+[<Tests>]
+let all = testList \"all\" [ Second.tests ]
+";
+
+/// The names of all tests, each with whether it passed.
+async fn outcomes(session: &mut Session) -> Vec<String> {
+    let run = session.test(&TestSelection::default()).await.run;
+    let sign = |outcome: &TestOutcome| if *outcome == TestOutcome::Passed { '+' } else { '-' };
+    run.tests.iter().map(|test| format!("{}{}", sign(&test.outcome), test.name)).collect()
+}
+
+#[tokio::test]
+async fn tests_of_expecto_that_other_files_hold_are_made_again_with_what_holds_them() {
+    let sources = [("First.fs", FIRST), ("Second.fs", SECOND), ("All.fs", ALL)];
+    let (folder, mut session) = session_of_project("Tests", EXPECTO_PROJECT, &sources, &["Expecto"]).await;
+    let [equals, several] = ["all.second.first.equals", "all.second.more.of several"];
+    assert_eq!(outcomes(&mut session).await, [format!("+{equals}"), format!("+{several}")]);
+
+    let red = FIRST.replace("Expect.equal 1 1", "Expect.equal 1 3");
+    let fresh = "let fresh = testCase \"fresh\" (fun () -> Expect.equal 4 4 \"\")";
+    let added = FIRST.replace("//fresh", fresh).replace("(*held*)", "; fresh");
+    let saves = [
+        (red.clone(), vec![format!("-{equals}"), format!("+{several}")]),
+        (
+            red.replace("Expect.equal 2 2", "Expect.equal 2 5"),
+            vec![format!("-{equals}"), format!("-{several}")],
+        ),
+        (FIRST.to_owned(), vec![format!("+{equals}"), format!("+{several}")]),
+        (
+            added.clone(),
+            vec![format!("+{equals}"), "+all.second.first.fresh".to_owned(), format!("+{several}")],
+        ),
+        (
+            added.replace("Expect.equal 4 4", "Expect.equal 4 6"),
+            vec![format!("+{equals}"), "-all.second.first.fresh".to_owned(), format!("+{several}")],
+        ),
+    ];
+    for (text, expected) in saves {
+        let swap = swapped(&session, &folder, "First.fs", &text).await;
+        assert!(swap.is_applied(), "{swap:?}\n{text}");
+        assert_eq!(outcomes(&mut session).await, expected, "{swap:?}\n{text}");
+    }
+
+    // What holds one and cannot be made again keeps all of it from running.
+    let kept = ALL.to_owned() + "let mutable kept = First.tests\n";
+    let sources = [("First.fs", FIRST), ("Second.fs", SECOND), ("All.fs", &kept)];
+    let (folder, session) = session_of_project("Tests", EXPECTO_PROJECT, &sources, &["Expecto"]).await;
+    let swap = swapped(&session, &folder, "First.fs", &red).await;
+    let told: Vec<_> = swap.obstacles.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
+    assert_eq!(
+        (codes(&swap), told),
+        (vec!["held"], vec!["First.equals: All.kept holds it, which is not made again".to_owned()])
+    );
 }

@@ -174,7 +174,8 @@ async fn what_code_says_is_asked_for_each_run(framework: Framework) {
     let project =
         PROJECT.replace("$PACKAGE", package).replace("$VERSION", version).replace("$OUTPUT", output);
     let source = SOURCE.replace("//own", own);
-    let (folder, mut session) = session_of_project("Cases", &project, &source, &assemblies).await;
+    let (folder, mut session) =
+        session_of_project("Cases", &project, &[("Cases.fs", &source)], &assemblies).await;
     let sorted = |mut lines: Vec<String>| {
         lines.sort_by(|a, b| a[1..].cmp(&b[1..]));
         lines
