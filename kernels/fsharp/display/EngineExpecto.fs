@@ -124,8 +124,6 @@ let private engineOf (load: string -> Assembly) (source: Source) (find: (string 
                 configuration |> recordWith (fun name _ ->
                     match name with
                     | "printer" -> Some printer
-                    // Versions call it differently.
-                    | "parallel"
                     | "runInParallel" -> Some(box false)
                     | _ -> None)
             let work = callStatic evaluation "evalTestsWithCancel" [ token; configuration; test; false ]

@@ -38,6 +38,8 @@ let private optionsOf (face: Type) (values: (string * obj) list) : obj =
             null
         | _ -> null)
 
+let private known = KnownCases()
+
 let engine (load: string -> Assembly) (source: Source) : Engine =
     let execution, abstractions = load "xunit.execution.dotnet", load "xunit.abstractions"
     let own (name: string) = typeIn execution ("Xunit.Sdk." + name)
@@ -83,7 +85,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
             | id -> id.SetValue(collection, box (Guid.NewGuid()))
 
     let find () : EngineCase list =
-        [ for { Class = owner; Method = method'; Case = case } in casesOf source finder do
+        [ for { Class = owner; Method = method'; Case = case } in known.Of(source, finder) do
             if source.IsThere owner method' then
                 { Name = source.NameOf(text case "DisplayName")
                   Categories = categoriesOf (get case "Traits")

@@ -16,6 +16,8 @@ open MainstayDisplay.TestsModel
 /// A test that began: what its end does not say.
 type private Begun = { Name: string; Categories: string list }
 
+let private known = KnownCases()
+
 let engine (load: string -> Assembly) (source: Source) : Engine =
     let core, common, runners = load "xunit.v3.core", load "xunit.v3.common", load "xunit.v3.runner.common"
     let sinkFace, caseFace = typeIn common "Xunit.Sdk.IMessageSink", typeIn common "Xunit.Sdk.ITestCase"
@@ -57,13 +59,13 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
             let of' = match owner with Some owner -> [ box [| source.Assembly.GetType(owner, true) |] ] | None -> []
             call controller.Value "Find" ([ deaf; optionsWith "Off" "ForDiscovery"; filter; cancel ] @ of') |> waitFor |> ignore
             List.ofSeq found
-        let inSession () =
+        let inSession (_: string option) =
             let found = List<Discovered>()
             let discoverer = make (typeIn core "Xunit.v3.XunitTestFrameworkDiscoverer") [ inMemory.Value ]
             let callback = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<ValueTask<bool>>)) (fun case -> found.Add(discovered case); box (ValueTask<bool> true))
             call discoverer "Find" [ callback; optionsWith "Off" "ForDiscovery" ] |> waitFor |> ignore
             List.ofSeq found
-        fun owner -> if source.HasFile then inFile owner else inSession ()
+        if source.HasFile then inFile else inSession
 
     let runAll (explicit: string) (cases: obj) (sink: obj) (token: CancellationToken) =
         let options = optionsWith explicit "ForExecution"
@@ -76,7 +78,7 @@ let engine (load: string -> Assembly) (source: Source) : Engine =
 
     let find () : EngineCase list =
         onThisThread ()
-        [ for { Class = owner; Method = method'; Case = case } in casesOf source finder do
+        [ for { Class = owner; Method = method'; Case = case } in known.Of(source, finder) do
             if source.IsThere owner method' then
                 { Name = source.NameOf(text case "TestCaseDisplayName")
                   Categories = categoriesOf (get case "Traits")

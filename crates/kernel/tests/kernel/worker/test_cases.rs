@@ -19,6 +19,10 @@ struct Framework {
     assemblies: [&'static str; 3],
     /// The attributes of the assembly, a source of data of one's own and a trait of one's own.
     own: &'static str,
+    /// What only this version has, and what its tests come to before and after a save.
+    more: &'static str,
+    built: &'static [&'static str],
+    saved: &'static [&'static str],
 }
 
 const XUNIT_2: Framework = Framework {
@@ -45,6 +49,9 @@ type KindAttribute() =
     inherit Attribute()
     interface ITraitAttribute
 ",
+    more: "",
+    built: &[],
+    saved: &[],
 };
 
 const XUNIT_3: Framework = Framework {
@@ -65,12 +72,33 @@ type OwnDataAttribute() =
         let rows = [| for word in Data.words () -> TheoryDataRow(box word) :> ITheoryDataRow |]
         Threading.Tasks.ValueTask<Collections.Generic.IReadOnlyCollection<ITheoryDataRow>> rows
 
-[<AttributeUsage(AttributeTargets.Method)>]
+[<AttributeUsage(AttributeTargets.Method ||| AttributeTargets.Class)>]
 type KindAttribute() =
     inherit Attribute()
     interface ITraitAttribute with
         member _.GetTraits() = [| Collections.Generic.KeyValuePair(\"Kind\", Data.trait' ()) |]
+
+type AroundAttribute() =
+    inherit BeforeAfterTestAttribute()
+    let made = Data.trait' ()
+    override _.Before(_: Reflection.MethodInfo, _: IXunitTest) =
+        Assert.Equal(Data.trait' (), made)
 ",
+    more: "
+type ISpec =
+    [<Theory; MemberData(\"numbers\", MemberType = typeof<Members.Marker>)>]
+    abstract holds: x: int -> unit
+
+type Spec() =
+    interface ISpec with
+        member _.holds(x: int) = Assert.True(x < 3)
+
+module Surrounded =
+    [<Fact; Around>]
+    let plain () = ()
+",
+    built: &["+Spec.holds(x: 1)", "+Spec.holds(x: 2)", "+Surrounded.plain"],
+    saved: &["+Spec.holds(x: 2)", "-Spec.holds(x: 3)", "-Spec.holds(x: 4)", "+Surrounded.plain"],
 };
 
 /// Each way in which code says what tests there are, and one class in which only attributes do.
@@ -169,19 +197,42 @@ const BUILT: [&str; 12] = [
     "+Second.alone",
 ];
 
-async fn what_code_says_is_asked_for_each_run(framework: Framework) {
-    let Framework { package: (package, version), output, assemblies, own } = framework;
+/// The same after the save.
+const SAVED: [&str; 15] = [
+    "+Converted.price(money: 5new)",
+    "+Derived.inherited(x: 2)",
+    "-Derived.inherited(x: 3)",
+    "-Derived.inherited(x: 4)",
+    "+First.alone",
+    "+Kinds.marked Kind=new",
+    "+Members.number(x: 2)",
+    "-Members.number(x: 3)",
+    "-Members.number(x: 4)",
+    "+Own.word(x: \"b\")",
+    "+Own.word(x: \"c\")",
+    "-Plain.fact",
+    "-Plain.rows(x: 1) rows",
+    "+Plain.rows(x: 2) rows",
+    "+Second.alone",
+];
+
+fn sorted<T: AsRef<str>>(mut lines: Vec<T>) -> Vec<T> {
+    lines.sort_by(|a, b| a.as_ref()[1..].cmp(&b.as_ref()[1..]));
+    lines
+}
+
+async fn session_of(framework: &Framework, source: &str) -> (TempDir, Session) {
+    let Framework { package: (package, version), output, assemblies, .. } = framework;
     let project =
         PROJECT.replace("$PACKAGE", package).replace("$VERSION", version).replace("$OUTPUT", output);
-    let source = SOURCE.replace("//own", own);
-    let (folder, mut session) =
-        session_of_project("Cases", &project, &[("Cases.fs", &source)], &assemblies).await;
-    let sorted = |mut lines: Vec<String>| {
-        lines.sort_by(|a, b| a[1..].cmp(&b[1..]));
-        lines
-    };
+    session_of_project("Cases", &project, &[("Cases.fs", source)], assemblies).await
+}
+
+async fn what_code_says_is_asked_for_each_run(framework: &Framework) {
+    let source = SOURCE.replace("//own", framework.own) + framework.more;
+    let (folder, mut session) = session_of(framework, &source).await;
     for _ in 0..2 {
-        assert_eq!(sorted(tested(&mut session).await), BUILT);
+        assert_eq!(sorted(tested(&mut session).await), sorted([&BUILT, framework.built].concat()));
     }
 
     let saved = source
@@ -191,41 +242,55 @@ async fn what_code_says_is_asked_for_each_run(framework: Framework) {
         .replace("x > 0", "x > 1");
     let swap = swapped(&session, &folder, "Cases.fs", &saved).await;
     assert!(swap.is_applied(), "{swap:?}");
-    let after = sorted(tested(&mut session).await);
-    assert_eq!(
-        after,
-        [
-            "+Converted.price(money: 5new)",
-            "+Derived.inherited(x: 2)",
-            "-Derived.inherited(x: 3)",
-            "-Derived.inherited(x: 4)",
-            "+First.alone",
-            "+Kinds.marked Kind=new",
-            "+Members.number(x: 2)",
-            "-Members.number(x: 3)",
-            "-Members.number(x: 4)",
-            "+Own.word(x: \"b\")",
-            "+Own.word(x: \"c\")",
-            "-Plain.fact",
-            "-Plain.rows(x: 1) rows",
-            "+Plain.rows(x: 2) rows",
-            "+Second.alone",
-        ]
-    );
+    assert_eq!(sorted(tested(&mut session).await), sorted([&SAVED, framework.saved].concat()));
 
     let swap = swapped(&session, &folder, "Cases.fs", &saved.replace("let fact ()", "let renamed ()")).await;
     assert!(swap.is_applied(), "{swap:?}");
-    let renamed = sorted(tested(&mut session).await);
+    let renamed = tested(&mut session).await;
     assert!(renamed.contains(&"-Plain.renamed".to_owned()), "{renamed:?}");
     assert!(!renamed.contains(&"-Plain.fact".to_owned()), "{renamed:?}");
 }
 
 #[tokio::test]
 async fn what_code_says_of_tests_of_xunit_2_is_asked_for_each_run() {
-    what_code_says_is_asked_for_each_run(XUNIT_2).await;
+    what_code_says_is_asked_for_each_run(&XUNIT_2).await;
 }
 
 #[tokio::test]
 async fn what_code_says_of_tests_of_xunit_3_is_asked_for_each_run() {
-    what_code_says_is_asked_for_each_run(XUNIT_3).await;
+    what_code_says_is_asked_for_each_run(&XUNIT_3).await;
+}
+
+/// A collection of xUnit 3 whose definition has a trait that code says, and a test in it of which only attributes tell.
+const COLLECTION: &str = "namespace Cases
+
+open System
+open Xunit
+open Xunit.v3
+
+module Data =
+    let trait' () = \"old\"
+
+type KindAttribute() =
+    inherit Attribute()
+    interface ITraitAttribute with
+        member _.GetTraits() = [| Collections.Generic.KeyValuePair(\"Kind\", Data.trait' ()) |]
+
+[<CollectionDefinition \"database\"; Kind>]
+type Database() = class end
+
+[<Collection \"database\">]
+type InDatabase() =
+    [<Fact>]
+    member _.plain() = ()
+";
+
+#[tokio::test]
+async fn what_code_says_of_a_collection_of_xunit_3_is_asked_for_each_run() {
+    let (folder, mut session) = session_of(&XUNIT_3, COLLECTION).await;
+    assert_eq!(tested(&mut session).await, ["+InDatabase.plain Kind=old"]);
+    let saved = COLLECTION.replace("\"old\"", "\"new\"");
+    let swap = swapped(&session, &folder, "Cases.fs", &saved).await;
+    assert!(swap.is_applied(), "{swap:?}");
+    assert_eq!(tested(&mut session).await, ["+InDatabase.plain Kind=new"]);
 }
