@@ -163,7 +163,7 @@ type Affected(assemblies: string list) =
             let runsWhenCalled (owner: string) (field: string) =
                 let kind = AppDomain.CurrentDomain.GetAssemblies() |> Seq.filter (fun one -> own.Contains(one.GetName().Name)) |> Seq.tryPick (fun one -> Option.ofObj (one.GetType owner))
                 let found = kind |> Option.bind (fun kind -> Option.ofObj (kind.GetField(field, everyMember)))
-                found |> Option.exists (fun found -> found.FieldType.FullName = "Expecto.Test" || FSharp.Reflection.FSharpType.IsFunction found.FieldType)
+                found |> Option.exists (fun found -> MainstayDisplay.EngineExpecto.isOfTests found.FieldType || FSharp.Reflection.FSharpType.IsFunction found.FieldType)
             let told (id: int, isDirect: bool) =
                 let owner, field, getter = graph.Value.Field id
                 if field.StartsWith("init@", StringComparison.Ordinal) || field.StartsWith("<", StringComparison.Ordinal) then None

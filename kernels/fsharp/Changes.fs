@@ -220,20 +220,12 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
                     else false, version ]
         if List.exists fst again then withContaining resigned (List.map snd again) else all
 
-    /// The other files, as they run, as far as they can be read.
-    let others (versions: Version list) : Version list =
-        [ for path in paths do
-            if versions |> List.forall (fun one -> one.Of.Path <> path) then
-                match sourceOf path with
-                | Ok source -> versionWith Set.empty source (runningOf source)
-                | Error _ -> () ]
-
     let isExpectoTest (version: Version) (item: Item) =
-        let owner =
-            match additions.TryGetValue(keyOf version.Of.Path item) with
+        item.Kind = Value
+        && (match additions.TryGetValue(keyOf version.Of.Path item) with
             | true, one -> one.Kind
             | _ -> Replaced.moduleOf version.Of.Baseline.Assembly item.Scope
-        item.Kind = Value && owner |> Option.exists (fun owner -> Replaced.isExpectoTest owner item)
+            |> Option.exists (fun owner -> Replaced.isExpectoTest owner item))
 
     /// The tests of Expecto's that mention what is otherwise in another file.
     let mentioningTests (versions: Version list) (version: Version) : Item list =
@@ -249,29 +241,48 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
             | _ -> version.Difference.Changed |> List.exists (fun changed -> changed.Key = item.Key)
         version.Now.Items |> List.filter (fun item -> isChanged item && isExpectoTest version item)
 
+    /// Whether a value of a file may hold a test, which may be one of another file.
+    let mayHold (version: Version) (item: Item) (owner: Version, test: Item) =
+        let isShown = owner.Of.Path = version.Of.Path || (test.Reach <> InModule && not (isBefore version.Of.Path owner.Of.Path))
+        isShown && namesOf owner.Now test |> List.exists (canMeanWithin item)
+
     /// The tests of Expecto's that hold one of these, in whatever file, directly or through others.
     let rec holding (versions: Version list) (tests: (Version * Item) list) : (Version * Item) list =
         let isAmong (version: Version) (item: Item) = tests |> List.exists (fun (owner, one) -> owner.Of.Path = version.Of.Path && one.Key = item.Key)
         let found =
             [ for version in versions do
-                let names = [ for owner, item in tests do if not (isBefore version.Of.Path owner.Of.Path) then yield! namesOf owner.Now item ]
-                if not (List.isEmpty names) then
-                    for item in version.Now.Items do
-                        if not (isAmong version item) && List.exists (canMeanWithin item) names && isExpectoTest version item then version, item ]
+                for item in version.Now.Items do
+                    if item.Kind = Value && not (isAmong version item) && List.exists (mayHold version item) tests && isExpectoTest version item then version, item ]
         if List.isEmpty found then [] else found @ holding versions (tests @ found)
 
-    /// The versions, and those of the files that have to make tests of Expecto's again for them; and these tests, each with its version and with
-    /// what keeps it from being made again.
-    let withTests (versions: Version list) : Version list * (Version * Item * Obstacle list) list =
+    /// The other files that one of these tests may be held in, as they run, as far as they can be read.
+    let holders (versions: Version list) (tests: (Version * Item) list) : Version list =
+        let mayHold (path: string) = tests |> List.exists (fun (owner, _) -> not (isBefore path owner.Of.Path))
+        [ for path in paths do
+            if mayHold path && versions |> List.forall (fun one -> one.Of.Path <> path) then
+                match sourceOf path with
+                | Ok source -> versionWith Set.empty source (runningOf source)
+                | Error _ -> () ]
+
+    /// The versions, and those of the files that have to compile something for them; and the tests of Expecto's that are made again, each with its
+    /// version and with what keeps it from that.
+    let rec withTests (resigned: Set<Declaration>) (versions: Version list) : Version list * (Version * Item * Obstacle list) list =
+        let versions = withContaining resigned versions
         let mentioning = [ for version in versions do for item in mentioningTests versions version -> version, item ]
-        match [ for version in versions do for item in changedTests version -> version, item ] @ mentioning with
-        | [] -> versions, []
-        | (owner, first) :: _ as tests ->
-            let remade = mentioning @ holding (versions @ others versions) tests
-            let isNew (version: Version) = versions |> List.forall (fun one -> one.Of.Path <> version.Of.Path)
-            let more = remade |> List.map fst |> List.filter isNew |> List.distinctBy (fun one -> one.Of.Path)
-            let refused (item: Item) = refusal owner.Of.Path "held" first.Shown first.Line (item.Shown + " holds it, which is not made again")
-            versions @ more, [ for version, item in remade -> version, item, (if List.isEmpty (obstaclesOf item) then [] else [ refused item ]) ]
+        let tests = [ for version in versions do for item in changedTests version -> version, item ] @ mentioning
+        let remade = mentioning @ (if List.isEmpty tests then [] else holding (versions @ holders versions tests) tests)
+        let isNew (version: Version) = versions |> List.forall (fun one -> one.Of.Path <> version.Of.Path)
+        match remade |> List.map fst |> List.filter isNew |> List.distinctBy (fun one -> one.Of.Path) with
+        | _ :: _ as more -> withTests resigned (versions @ more)
+        | [] ->
+            let refused (version: Version, item: Item) =
+                let isOther (owner: Version, test: Item) = owner.Of.Path <> version.Of.Path || test.Key <> item.Key
+                match tests @ remade |> List.filter (fun one -> isOther one && mayHold version item one) with
+                // Where no place is known, it could be made before what it holds.
+                | held when List.isEmpty (obstaclesOf item) && ((placeOf version.Of.Path).IsSome || held |> List.forall (fun (owner, _) -> owner.Of.Path = version.Of.Path)) -> []
+                | (owner, test) :: _ -> [ refusal owner.Of.Path "held" test.Shown test.Line (item.Shown + " holds it, which is not made again") ]
+                | [] -> [ refusal version.Of.Path "held" item.Shown item.Line "it holds what has changed elsewhere, and is not made again" ]
+            versions, [ for version, item in remade -> version, item, refused (version, item) ]
 
     /// The new names of a file that other files mention which cannot be read.
     let mentionedUnread (version: Version) : Obstacle list =
@@ -391,7 +402,7 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
     member _.Changes(saved: (string * string) list, resigned: Set<Declaration>) : (string * Result<Change, Obstacle list>) list =
         let versions = saved |> List.map (fun (path, text) -> path, versionOf resigned (path, text))
         let refused = [ for path, version in versions do match version with Error obstacles -> path, Error obstacles | Ok _ -> () ]
-        let all, tests = withTests (withContaining resigned (versions |> List.choose (fun (_, version) -> match version with Ok one -> Some one | Error _ -> None)))
+        let all, tests = withTests resigned (versions |> List.choose (fun (_, version) -> match version with Ok one -> Some one | Error _ -> None))
         refused @ [ for version in all -> version.Of.Path, changeOf all tests version ] |> List.sortBy (fst >> placeOf)
 
     /// Takes note of what runs now, and of what was compiled for it that the build has not.

@@ -5,6 +5,7 @@ module Mainstay.Worker.Replaced
 open System
 open System.Reflection
 open Mainstay.Worker.Outline
+open MainstayDisplay
 
 let private declared =
     BindingFlags.Static ||| BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.DeclaredOnly
@@ -44,13 +45,9 @@ let typeOf (assembly: Assembly) (scope: Scope) (name: string) (parameters: int) 
 
 /// Whether a value that this type has is a test of Expecto's, or several: what holds it has to be made anew with it.
 let isExpectoTest (owner: Type) (item: Item) : bool =
-    let isTest (kind: Type) = kind.FullName = "Expecto.Test"
-    let areTests (kind: Type) =
-        (kind.IsArray && isTest (kind.GetElementType()))
-        || (kind.IsGenericType && List.contains (kind.GetGenericTypeDefinition()) [ typedefof<list<_>>; typedefof<seq<_>> ] && isTest (kind.GetGenericArguments().[0]))
     match owner.GetProperty(List.head item.CompiledNames, declared) with
     | null -> false
-    | found -> isTest found.PropertyType || areTests found.PropertyType
+    | found -> EngineExpecto.isOfTests found.PropertyType
 
 /// Whether a copy of a value of this type is not that value: it may be changed in place.
 let canChangeInPlace (kind: Type) : bool =

@@ -338,7 +338,7 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
         let saved = [ for path, (text, _) in contents -> path, text ]
         let isRenewed = not (List.isEmpty gone) || List.exists isRenewed contents
         for path, (_, hash) in contents do lastRead.[path] <- hash
-        let running = isThere |> List.map (fun path -> path, sources.Running path) |> Map.ofList
+        let running = isThere @ sources.Paths |> List.map (fun path -> path, sources.Running path) |> Map.ofList
         let changes, result =
             match gone with
             | [] ->
@@ -367,8 +367,9 @@ type Swapping(session: Session, symbolsOf: string -> Set<string> option, assembl
               Outdated =
                 (if List.isEmpty swapped then []
                  else
-                    let isSwapped = let names = Set.ofList [ for _, item, _ in swapped -> item.Shown ] in names.Contains
+                    // What is made again for something else is not told of, and not made earlier either.
+                    let compiled = Set.ofList [ for _, change in changes do match change with Ok change -> yield! [ for item, _ in change.Items -> item.Shown ] | Error _ -> () ]
                     // The code runs already, whatever can be told of it.
-                    try placed (isSwapped) (madeEarlier ()) with _ -> [])
+                    try placed compiled.Contains (madeEarlier ()) with _ -> [])
               Obstacles = []
               IsRenewed = isRenewed }

@@ -10,6 +10,13 @@ open MainstayDisplay.TestsModel
 
 let private everyMember = BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.Static
 
+/// Whether something of this type is a test of Expecto's, or several.
+let isOfTests (kind: Type) : bool =
+    let isTest (kind: Type) = kind.FullName = "Expecto.Test"
+    isTest kind
+    || (kind.IsArray && isTest (kind.GetElementType()))
+    || (kind.IsGenericType && List.contains (kind.GetGenericTypeDefinition()) [ typedefof<list<_>>; typedefof<seq<_>> ] && isTest (kind.GetGenericArguments().[0]))
+
 let private nameOf (labels: obj) = String.Join(".", labels :?> string list)
 
 /// A function of as many arguments as its type takes, which is known by name only.

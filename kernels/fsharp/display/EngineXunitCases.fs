@@ -58,24 +58,27 @@ let private saysAll (data: CustomAttributeData) : bool =
 
 let private isPlain (found: MemberInfo) : bool = Seq.forall saysAll (found.GetCustomAttributesData())
 
-/// The definitions of a class's collections, where an attribute names them by their types.
-let private collectionsOf (kind: Type) : Type list =
-    [ for data in kind.GetCustomAttributesData() do
-        if fullNameOf(data.AttributeType).StartsWith("Xunit.CollectionAttribute", StringComparison.Ordinal) then
-            yield! data.AttributeType.GetGenericArguments()
-            for one in data.ConstructorArguments do
-                match one.Value with
-                | :? Type as definition -> yield definition
-                | _ -> () ]
+/// The attributes of a type, and those of the types that it inherits from.
+let rec private attributesOf (kind: Type) : CustomAttributeData list =
+    if isNull kind then [] else List.ofSeq (kind.GetCustomAttributesData()) @ attributesOf kind.BaseType
 
-/// Whether what an assembly's tests have in common is what attributes say: its own, and those of the definitions of collections, which are read
-/// once for all tests that a finder finds.
+/// Whether an attribute says of which collection tests are.
+let private isOfCollection (data: CustomAttributeData) : bool =
+    fullNameOf(data.AttributeType).StartsWith("Xunit.CollectionAttribute", StringComparison.Ordinal)
+    || implements (fun face -> face.FullName = "Xunit.v3.ICollectionAttribute") data.AttributeType
+
+/// The definitions of collections that such an attribute names by their types.
+let private definitionsIn (data: CustomAttributeData) : Type list =
+    List.ofArray (data.AttributeType.GetGenericArguments()) @ [ for one in data.ConstructorArguments do match one.Value with :? Type as kind -> kind | _ -> () ]
+
+/// Whether what an assembly's tests have in common is what attributes say: those of the assembly, and those of collections and their definitions,
+/// which are read once for all tests that a finder finds.
 let private isCommonPlain (assembly: Assembly) : bool =
-    let isDefinition (kind: Type) = kind.GetCustomAttributesData() |> Seq.exists (fun data -> data.AttributeType.FullName = "Xunit.CollectionDefinitionAttribute")
-    let kinds = assembly.GetTypes()
-    Seq.forall saysAll (assembly.GetCustomAttributesData())
-    && kinds |> Array.filter isDefinition |> Array.forall isPlain
-    && kinds |> Seq.collect collectionsOf |> Seq.forall isPlain
+    let ofTypes = assembly.GetTypes() |> Array.map attributesOf |> List.ofArray
+    let isDefinition = List.exists (fun (data: CustomAttributeData) -> data.AttributeType.FullName = "Xunit.CollectionDefinitionAttribute")
+    let collections = ofTypes |> List.collect (List.filter isOfCollection)
+    let definitions = List.filter isDefinition ofTypes @ (collections |> List.collect definitionsIn |> List.distinct |> List.map attributesOf)
+    Seq.forall saysAll (assembly.GetCustomAttributesData()) && List.forall (List.forall saysAll) (collections :: definitions)
 
 /// Whether what an attribute has for a parameter is given to the test as it stands there: nothing converts it, and no test can change it.
 let private isGivenAsIs (parameter: ParameterInfo) : bool =
@@ -105,7 +108,8 @@ type KnownCases() =
         let isDeclared (kind: Type) = try isDeclared kind with _ -> false
         if (try isCommonPlain assembly with _ -> false) then
             let classes = try List.ofArray (assembly.GetExportedTypes()) with _ -> []
-            let anew = classes |> List.filter (isDeclared >> not) |> List.map (fun kind -> kind.FullName) |> Set.ofList
+            let hasTests (kind: Type) = not kind.IsInterface && (kind.IsSealed || not kind.IsAbstract)
+            let anew = classes |> List.filter (fun kind -> hasTests kind && not (isDeclared kind)) |> List.map (fun kind -> kind.FullName) |> Set.ofList
             if not (List.isEmpty classes) && anew.Count <= mostAnew then known.AddOrUpdate(assembly, { Cases = cases; Anew = anew; Find = find })
         cases
 

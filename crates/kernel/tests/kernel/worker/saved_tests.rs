@@ -186,6 +186,7 @@ const FIRST: &str = "module First
 
 open Expecto
 
+let inline check (x: int) = Expect.equal x 7 \"\"
 let equals = testCase \"equals\" (fun () -> Expect.equal 1 1 \"\")
 //fresh
 let tests = testList \"first\" [ equals (*held*) ]
@@ -196,7 +197,8 @@ const SECOND: &str = "module Second
 
 open Expecto
 
-let tests = testList \"second\" [ First.tests; testList \"more\" First.several ]
+let contains = testCase \"contains\" (fun () -> First.check 7)
+let tests = testList \"second\" [ First.tests; testList \"more\" First.several; contains ]
 ";
 
 const ALL: &str = "module All
@@ -218,31 +220,31 @@ async fn outcomes(session: &mut Session) -> Vec<String> {
 async fn tests_of_expecto_that_other_files_hold_are_made_again_with_what_holds_them() {
     let sources = [("First.fs", FIRST), ("Second.fs", SECOND), ("All.fs", ALL)];
     let (folder, mut session) = session_of_project("Tests", EXPECTO_PROJECT, &sources, &["Expecto"]).await;
-    let [equals, several] = ["all.second.first.equals", "all.second.more.of several"];
-    assert_eq!(outcomes(&mut session).await, [format!("+{equals}"), format!("+{several}")]);
+    let names = ["first.equals", "first.fresh", "more.of several", "contains"];
+    // Each name with its outcome; one that is not there has none.
+    let signed = |signs: [&str; 4]| -> Vec<String> {
+        let there = std::iter::zip(signs, names).filter(|(sign, _)| !sign.is_empty());
+        there.map(|(sign, name)| format!("{sign}all.second.{name}")).collect()
+    };
+    assert_eq!(outcomes(&mut session).await, signed(["+", "", "+", "+"]));
 
     let red = FIRST.replace("Expect.equal 1 1", "Expect.equal 1 3");
     let fresh = "let fresh = testCase \"fresh\" (fun () -> Expect.equal 4 4 \"\")";
     let added = FIRST.replace("//fresh", fresh).replace("(*held*)", "; fresh");
+    let inlined = FIRST.replace("Expect.equal x 7", "Expect.equal x 8");
     let saves = [
-        (red.clone(), vec![format!("-{equals}"), format!("+{several}")]),
-        (
-            red.replace("Expect.equal 2 2", "Expect.equal 2 5"),
-            vec![format!("-{equals}"), format!("-{several}")],
-        ),
-        (FIRST.to_owned(), vec![format!("+{equals}"), format!("+{several}")]),
-        (
-            added.clone(),
-            vec![format!("+{equals}"), "+all.second.first.fresh".to_owned(), format!("+{several}")],
-        ),
-        (
-            added.replace("Expect.equal 4 4", "Expect.equal 4 6"),
-            vec![format!("+{equals}"), "-all.second.first.fresh".to_owned(), format!("+{several}")],
-        ),
+        (red.clone(), signed(["-", "", "+", "+"])),
+        (red.replace("Expect.equal 2 2", "Expect.equal 2 5"), signed(["-", "", "-", "+"])),
+        (FIRST.to_owned(), signed(["+", "", "+", "+"])),
+        (added.clone(), signed(["+", "+", "+", "+"])),
+        (added.replace("Expect.equal 4 4", "Expect.equal 4 6"), signed(["+", "-", "+", "+"])),
+        (inlined.clone(), signed(["+", "", "+", "-"])),
+        (inlined.replace("Expect.equal 1 1", "Expect.equal 1 3"), signed(["-", "", "+", "-"])),
+        (FIRST.to_owned(), signed(["+", "", "+", "+"])),
     ];
     for (text, expected) in saves {
         let swap = swapped(&session, &folder, "First.fs", &text).await;
-        assert!(swap.is_applied(), "{swap:?}\n{text}");
+        assert!(swap.is_applied() && swap.outdated.is_empty(), "{swap:?}\n{text}");
         assert_eq!(outcomes(&mut session).await, expected, "{swap:?}\n{text}");
     }
 
@@ -254,6 +256,6 @@ async fn tests_of_expecto_that_other_files_hold_are_made_again_with_what_holds_t
     let told: Vec<_> = swap.obstacles.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
     assert_eq!(
         (codes(&swap), told),
-        (vec!["held"], vec!["First.equals: All.kept holds it, which is not made again".to_owned()])
+        (vec!["held"], vec!["First.tests: All.kept holds it, which is not made again".to_owned()])
     );
 }
