@@ -221,11 +221,11 @@ type Sources(session: Session, symbolsOf: string -> Set<string> option, assembli
         if List.exists fst again then withContaining resigned (List.map snd again) else all
 
     let isExpectoTest (version: Version) (item: Item) =
-        item.Kind = Value
-        && (match additions.TryGetValue(keyOf version.Of.Path item) with
+        let owner () =
+            match additions.TryGetValue(keyOf version.Of.Path item) with
             | true, one -> one.Kind
             | _ -> Replaced.moduleOf version.Of.Baseline.Assembly item.Scope
-            |> Option.exists (fun owner -> Replaced.isExpectoTest owner item))
+        item.Kind = Value && owner () |> Option.exists (fun owner -> Replaced.isExpectoTest owner item)
 
     /// The tests of Expecto's that mention what is otherwise in another file.
     let mentioningTests (versions: Version list) (version: Version) : Item list =
