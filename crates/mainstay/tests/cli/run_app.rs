@@ -66,9 +66,10 @@ fn save(world: &World, greeting: &str) {
     std::fs::rename(world.work().join("new"), world.work().join("Cart.fs")).unwrap();
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, and that no connection of another test is given while an application is started again: these are from 32768 on.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let first = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
+    (first..32_768).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// The answer to a request, head and body; none where nobody listens.
