@@ -120,7 +120,7 @@ impl Drop for Watch {
 struct Saved {
     /// Until the tests that reach it have run.
     reached: Vec<Duration>,
-    /// Until all have.
+    /// Until all tests have run.
     all: Vec<Duration>,
     /// The same tests by `dotnet`.
     peer: Vec<Duration>,
