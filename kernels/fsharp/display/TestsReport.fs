@@ -42,7 +42,7 @@ let private chosenWords (run: Run) : string option =
     | TestsChosen.All -> None
     | TestsChosen.Reached _ when chosen.Chosen = 0 && List.isEmpty run.Ran -> Some(sprintf "none of %d tests reaches this change" chosen.Found)
     | TestsChosen.Reached _ -> Some(sprintf "%d of %d tests %s this change" chosen.Chosen chosen.Found (if chosen.Chosen = 1 then "reaches" else "reach"))
-    | TestsChosen.Rest _ -> Some "the rest"
+    | TestsChosen.Rest _ -> Some(if List.isEmpty run.Ran then "the rest: none" else "the rest")
 
 /// What a run left that it was to choose from.
 let private leftWords (run: Run) : string list =
