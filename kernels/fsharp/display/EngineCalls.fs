@@ -19,7 +19,7 @@ let typeIn (assembly: Assembly) (name: string) : Type = assembly.GetType(name, t
 /// What reflection finds of a type, found once.
 let foundOnce (find: Type -> 'T when 'T: not struct) : Type -> 'T =
     let known = ConditionalWeakTable<Type, 'T>()
-    fun kind -> known.GetValue(kind, fun kind -> find kind)
+    fun kind -> known.GetValue(kind, ConditionalWeakTable<Type, 'T>.CreateValueCallback find)
 
 /// What reflection finds of a type by a name, found once.
 let private foundOnceByName (find: Type -> string -> 'T) : Type -> string -> 'T =
